@@ -1,0 +1,430 @@
+package checker
+
+import "sort"
+
+// The search below decides linearizability exactly, in one pass over the events of one lock.
+//
+// It keeps the set of configurations in which the lock may be: its state, and which of the operations that are under
+// way have taken effect already. A step is put off until a return forces it (a step that need not have happened yet
+// can be moved to right before the next return), except for steps that change nothing, which are taken as soon as they
+// are legal (taking one early takes nothing away from what may follow). The history is linearizable up to an event
+// if and only if a configuration remains. While a lock is owned only its owner's steps can change its state, so few
+// configurations come up in practice; where they do not stay few the search says so and gives no answer.
+
+// slots bounds the operations that are under way at one time, and again those of unknown outcome.
+const slots = 256
+
+// slotSet is a set of slots.
+type slotSet [slots / 64]uint64
+
+func (s *slotSet) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+func (s *slotSet) add(i int)      { s[i/64] |= 1 << (i % 64) }
+func (s *slotSet) remove(i int)   { s[i/64] &^= 1 << (i % 64) }
+
+func (s *slotSet) subset(t *slotSet) bool {
+	for i := range s {
+		if s[i]&^t[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// configuration is one way in which things may stand.
+type configuration struct {
+	state lockState
+	done  slotSet // operations under way that have taken effect
+	used  slotSet // operations of unknown outcome that have taken effect
+}
+
+// searchResult is what a search found.
+type searchResult struct {
+	result  Result
+	limit   string          // why it is unknown
+	failing int             // the step that cannot have happened as it was answered
+	before  []configuration // the ways in which things stood then
+}
+
+// moment is one call or return, or a lapse.
+type moment struct {
+	position int
+	step     int32
+	returns  bool
+}
+
+// search is the state of one pass.
+type search struct {
+	*specification
+	limit    int
+	current  []configuration
+	slotOf   []int   // per step: its slot, none before its call
+	underWay []int32 // per slot: the step, none if free
+	unknown  []int32 // per slot of operations of unknown outcome: the step, none if free
+	reads    []int32 // read-only steps under way
+	loose    []int32 // looseFrees under way
+	grants   []int32 // grants under way, and maybeGrants
+	byClient map[int32]*clientSteps
+	lapsing  []bool // per step: its hold may end at any time
+}
+
+// clientSteps are the steps of one client that may come next.
+type clientSteps struct {
+	pending int32   // its grant or release under way, none if there is none
+	maybe   []int32 // its steps of unknown outcome
+}
+
+// linearize searches for a linearization of all steps.
+func linearize(m *specification, limit int) searchResult {
+	s := &search{
+		specification: m, limit: limit, current: []configuration{{state: unlocked}},
+		slotOf: make([]int, len(m.steps)), byClient: make(map[int32]*clientSteps), lapsing: make([]bool, len(m.steps)),
+	}
+	for i := range s.slotOf {
+		s.slotOf[i] = none
+	}
+	for _, now := range m.moments() {
+		x := &m.steps[now.step]
+		switch {
+		case x.action == maybeLapse:
+			s.lapsing[x.of] = true
+		case !now.returns && x.action != lapseOf:
+			if !s.begin(now.step) {
+				return searchResult{result: Unknown, limit: "too many operations are under way or of unknown outcome at one time"}
+			}
+		default:
+			before := s.current
+			if !s.force(now.step) {
+				return searchResult{result: Unknown, limit: "too many orders are possible"}
+			}
+			if len(s.current) == 0 {
+				return searchResult{result: Violated, failing: int(now.step), before: before}
+			}
+			s.end(now.step)
+		}
+	}
+	return searchResult{result: Holds}
+}
+
+// moments lists calls and returns in the order of the history. A lapse at the position of a call or return comes
+// first.
+func (m *specification) moments() []moment {
+	moments := make([]moment, 0, 2*len(m.steps))
+	for i := range m.steps {
+		x := &m.steps[i]
+		moments = append(moments, moment{x.call, int32(i), false})
+		if x.ret != none && x.action != lapseOf {
+			moments = append(moments, moment{x.ret, int32(i), true})
+		}
+	}
+	rank := func(x *moment) int {
+		switch m.steps[x.step].action {
+		case maybeLapse, lapseOf:
+			return 0
+		}
+		return 1
+	}
+	sort.SliceStable(moments, func(i, j int) bool {
+		x, y := &moments[i], &moments[j]
+		if x.position != y.position {
+			return x.position < y.position
+		}
+		return rank(x) < rank(y)
+	})
+	return moments
+}
+
+// take finds a free slot for a step.
+func take(table *[]int32, step int32) int {
+	for i, held := range *table {
+		if held == none {
+			(*table)[i] = step
+			return i
+		}
+	}
+	if len(*table) == slots {
+		return none
+	}
+	*table = append(*table, step)
+	return len(*table) - 1
+}
+
+func (s *search) stepsOf(client int32) *clientSteps {
+	c := s.byClient[client]
+	if c == nil {
+		c = &clientSteps{pending: none}
+		s.byClient[client] = c
+	}
+	return c
+}
+
+// begin takes the call of a step. It fails when there are too many.
+func (s *search) begin(id int32) bool {
+	x := &s.steps[id]
+	table := &s.underWay
+	if x.optional() {
+		table = &s.unknown
+	}
+	slot := take(table, id)
+	if slot == none {
+		return false
+	}
+	s.slotOf[id] = slot
+	c := s.stepsOf(int32(x.client))
+	switch {
+	case x.readOnly():
+		s.reads = append(s.reads, id)
+		for i := range s.current {
+			s.readEagerly(&s.current[i])
+		}
+		return true
+	case x.optional():
+		c.maybe = append(c.maybe, id)
+	default:
+		c.pending = id
+	}
+	if x.action == looseFree {
+		s.loose = append(s.loose, id)
+	}
+	if x.action == grant || x.action == maybeGrant {
+		s.grants = append(s.grants, id)
+	}
+	return true
+}
+
+// end forgets a step whose return was taken, and steps of unknown outcome that have happened in every configuration.
+func (s *search) end(id int32) {
+	x := &s.steps[id]
+	if x.action != lapseOf {
+		slot := s.slotOf[id]
+		for i := range s.current {
+			s.current[i].done.remove(slot)
+		}
+		s.underWay[slot] = none
+		if c := s.stepsOf(int32(x.client)); c.pending == id {
+			c.pending = none
+		}
+		s.reads = without(s.reads, id)
+		s.grants = without(s.grants, id)
+		s.loose = without(s.loose, id)
+		s.current = s.distinct(s.current)
+	}
+	for slot, u := range s.unknown {
+		if u == none {
+			continue
+		}
+		settled := true
+		for i := range s.current {
+			settled = settled && s.current[i].used.has(slot)
+		}
+		if settled {
+			s.forget(slot, u)
+		}
+	}
+}
+
+// forget drops a step of unknown outcome that has happened for certain.
+func (s *search) forget(slot int, id int32) {
+	for i := range s.current {
+		s.current[i].used.remove(slot)
+	}
+	s.unknown[slot] = none
+	c := s.stepsOf(int32(s.steps[id].client))
+	c.maybe = without(c.maybe, id)
+	s.grants = without(s.grants, id)
+}
+
+func without(list []int32, x int32) []int32 {
+	for i, y := range list {
+		if x == y {
+			return append(list[:i], list[i+1:]...)
+		}
+	}
+	return list
+}
+
+// happened tells whether a step has taken effect in c.
+func (s *search) happened(c *configuration, id int32) bool {
+	if s.steps[id].optional() {
+		return c.used.has(s.slotOf[id])
+	}
+	return c.done.has(s.slotOf[id])
+}
+
+// after takes a step in c. It fails where that is illegal or changes nothing that matters.
+func (s *search) after(c *configuration, id int32) (configuration, bool) {
+	state, legal := s.next(c.state, id)
+	d := configuration{state: state, done: c.done, used: c.used}
+	if !legal {
+		return d, false
+	}
+	if s.steps[id].optional() {
+		if state == c.state {
+			return d, false
+		}
+		d.used.add(s.slotOf[id])
+	} else {
+		d.done.add(s.slotOf[id])
+	}
+	s.readEagerly(&d)
+	return d, true
+}
+
+// readEagerly takes all read-only steps under way that are legal now.
+func (s *search) readEagerly(c *configuration) {
+	for _, id := range s.reads {
+		if slot := s.slotOf[id]; !c.done.has(slot) {
+			if _, legal := s.next(c.state, id); legal {
+				c.done.add(slot)
+			}
+		}
+	}
+}
+
+// force replaces the configurations by all that can be reached from them and in which step id has taken effect. For
+// a lapse, which takes effect here and nowhere else, these are all that can be reached, with the lapse taken last.
+// It fails when there are too many.
+func (s *search) force(id int32) bool {
+	lapse := s.steps[id].action == lapseOf
+	var reached []configuration
+	var seen map[configuration]struct{}
+	var stack []configuration
+	for i := range s.current {
+		c := s.current[i]
+		if !lapse && s.happened(&c, id) {
+			reached = append(reached, c)
+			continue
+		}
+		stack = append(stack, c)
+	}
+	for len(stack) > 0 {
+		c := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if lapse {
+			state, _ := s.next(c.state, id)
+			d := configuration{state: state, done: c.done, used: c.used}
+			s.readEagerly(&d)
+			reached = append(reached, d)
+		}
+		for _, d := range s.moves(&c, id) {
+			if !lapse && s.happened(&d, id) {
+				reached = append(reached, d)
+				continue
+			}
+			if _, known := seen[d]; !known {
+				if seen == nil {
+					seen = make(map[configuration]struct{})
+				}
+				seen[d] = struct{}{}
+				stack = append(stack, d)
+			}
+		}
+		if len(seen) > s.limit || len(reached) > 4*s.limit {
+			return false
+		}
+	}
+	s.current = s.distinct(reached)
+	return len(s.current) <= s.limit
+}
+
+// moves lists what may happen next in c that can help step id to take effect.
+func (s *search) moves(c *configuration, id int32) []configuration {
+	var result []configuration
+	try := func(x int32) {
+		if x != none && !s.happened(c, x) {
+			if d, legal := s.after(c, x); legal {
+				result = append(result, d)
+			}
+		}
+	}
+	for _, x := range s.loose {
+		try(x)
+	}
+	if c.state.owner == none {
+		for _, g := range s.grants {
+			if s.helps(g, id) {
+				try(g)
+			}
+		}
+		return result
+	}
+	own := s.stepsOf(c.state.owner)
+	if own.pending != none && s.steps[own.pending].action != looseFree {
+		try(own.pending)
+	}
+	for _, x := range own.maybe {
+		try(x)
+	}
+	if s.lapsing[c.state.last] {
+		d := configuration{state: unlocked, done: c.done, used: c.used}
+		s.readEagerly(&d)
+		result = append(result, d)
+	}
+	return result
+}
+
+// helps tells whether granting the free lock to step g can be of use for step id: it is that step, or a refusal that
+// needs the lock held, or the hold can end again before that step.
+func (s *search) helps(g, id int32) bool {
+	x, target := &s.steps[g], &s.steps[id]
+	if g == id || target.action == refusal || x.client == target.client || s.lapsing[g] {
+		return true
+	}
+	for _, c := range target.clients {
+		if c == x.client {
+			return true
+		}
+	}
+	c := s.stepsOf(int32(x.client))
+	if c.pending != none && c.pending != g {
+		return true
+	}
+	for _, y := range c.maybe {
+		if s.steps[y].action == maybeFree {
+			return true
+		}
+	}
+	return false
+}
+
+// distinct removes configurations that others make superfluous: equal but for steps of unknown outcome, of which it
+// has used more.
+func (s *search) distinct(list []configuration) []configuration {
+	if len(list) < 2 {
+		return list
+	}
+	type rest struct {
+		state lockState
+		done  slotSet
+	}
+	kept := make(map[rest][]int, len(list))
+	result := list[:0:0]
+next:
+	for i := range list {
+		c := &list[i]
+		key := rest{c.state, c.done}
+		for _, k := range kept[key] {
+			if result[k].used.subset(&c.used) {
+				continue next
+			}
+		}
+		// Those that c makes superfluous give their place to c.
+		placed := false
+		var remaining []int
+		for _, k := range kept[key] {
+			if !c.used.subset(&result[k].used) {
+				remaining = append(remaining, k)
+				continue
+			}
+			if !placed {
+				result[k], placed = *c, true
+				remaining = append(remaining, k)
+			}
+		}
+		if !placed {
+			result = append(result, *c)
+			remaining = append(remaining, len(result)-1)
+		}
+		kept[key] = remaining
+	}
+	return result
+}

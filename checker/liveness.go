@@ -1,0 +1,230 @@
+package checker
+
+import (
+	"fmt"
+	"sort"
+	"time"
+)
+
+// judgeLiveness looks at the time after the last heal. A lock that is waited for must not stay without a holder for
+// longer than the bound, and nobody may wait for longer than the bound while others enter again and again.
+func (a *analysis) judgeLiveness(options Options) Verdict {
+	bound := options.LivenessBound
+	if bound <= 0 {
+		return unknown("no bound was given for how long a lock may stay without a holder")
+	}
+	if a.healed == none {
+		return unknown("the faults were never healed")
+	}
+	from := instant{a.events[a.healed].Time, a.healed}
+	to := instant{a.events[len(a.events)-1].Time, len(a.events)}
+	if a.end != none {
+		to = instant{a.events[a.end].Time, a.end}
+	}
+	if to.time-from.time <= bound {
+		return unknown(fmt.Sprintf("the workload went on for %s after the heal, which is not longer than the bound of %s",
+			seconds(max(to.time-from.time, 0)), seconds(bound)))
+	}
+	f := &findings{cap: options.MaxViolations}
+	waits, longest := 0, time.Duration(0)
+	for _, log := range a.locks {
+		waiting := a.waitsFor(log, from, to)
+		waits += len(waiting)
+		longest = max(longest, a.judgeGaps(log, waiting, from, to, bound, f))
+		a.judgeStarvation(log, waiting, to, options, f)
+	}
+	if f.found > 0 {
+		return f.verdict(Verdict{})
+	}
+	if waits == 0 {
+		return unknown(fmt.Sprintf("nobody asked for a lock between the heal at %s and the end at %s",
+			seconds(from.time), seconds(to.time)))
+	}
+	return holds(fmt.Sprintf("after the heal at %s no lock that was waited for stayed without a holder for longer than %s",
+		seconds(from.time), seconds(longest)))
+}
+
+// wait is the part of an acquire that falls into the time that is judged.
+type wait struct {
+	operation  int
+	start, end instant
+	cutOff     bool // it was still open when the workload ended
+}
+
+// waitsFor lists the acquires of live clients that were open between from and to.
+func (a *analysis) waitsFor(log *lockLog, from, to instant) []wait {
+	var waits []wait
+	for _, id := range log.operations {
+		o := &a.operations[id]
+		if !o.acquires() {
+			continue
+		}
+		w := wait{operation: id, start: later(instant{a.events[o.call].Time, o.call}, from), end: to, cutOff: true}
+		if o.ret != none {
+			if end := (instant{a.events[o.ret].Time, o.ret}); end.before(to) {
+				w.end, w.cutOff = end, false
+			}
+		}
+		if at := a.clients[o.client].crashed; at != none && o.ret == none {
+			if end := (instant{a.events[at].Time, at}); end.before(w.end) {
+				w.end, w.cutOff = end, false
+			}
+		}
+		if w.start.before(w.end) {
+			waits = append(waits, w)
+		}
+	}
+	return waits
+}
+
+// change is a point at which somebody starts or ends to hold or to wait.
+type change struct {
+	at    instant
+	holds int
+	waits int
+}
+
+// changes lists all starts and ends between from and to in order, starts before ends at one instant.
+func changes(log *lockLog, waits []wait, from, to instant) []change {
+	var list []change
+	for i := range log.claims {
+		c := &log.claims[i]
+		if start, end := later(c.start, from), earlier(c.end, to); !c.empty() && start.before(end) {
+			list = append(list, change{start, 1, 0}, change{end, -1, 0})
+		}
+	}
+	for i := range waits {
+		list = append(list, change{waits[i].start, 0, 1}, change{waits[i].end, 0, -1})
+	}
+	sort.SliceStable(list, func(i, j int) bool {
+		x, y := &list[i], &list[j]
+		if x.at != y.at {
+			return x.at.before(y.at)
+		}
+		return x.holds+x.waits > y.holds+y.waits
+	})
+	return list
+}
+
+// gap is a stretch in which nobody held a lock, from the first instant at which somebody waited for it to the last.
+// Time in which nobody waited does not count, and does not end it: whoever gave up and came back found the lock in
+// the same state.
+type gap struct {
+	open     bool
+	waited   time.Duration
+	from, to instant
+}
+
+// judgeGaps finds the gaps of one lock that are longer than the bound, and returns the length of the longest of all.
+func (a *analysis) judgeGaps(
+	log *lockLog, waits []wait, from, to instant, bound time.Duration, f *findings,
+) (longest time.Duration) {
+	holders, waiters := 0, 0
+	last := from
+	var g gap
+	finish := func() {
+		longest = max(longest, g.waited)
+		if g.waited > bound {
+			f.longest = max(f.longest, g.waited)
+			f.sum += g.waited
+			if f.wants(log.key) {
+				f.violations = append(f.violations, a.stuck(log, waits, &g))
+			}
+		}
+		g = gap{}
+	}
+	for _, x := range changes(log, waits, from, to) {
+		if holders == 0 && waiters > 0 {
+			if !g.open {
+				g.open, g.from = true, last
+			}
+			g.waited += x.at.time - last.time
+			g.to = x.at
+		}
+		last = x.at
+		holders += x.holds
+		waiters += x.waits
+		if holders > 0 {
+			finish()
+		}
+	}
+	finish()
+	return longest
+}
+
+// stuck describes a gap.
+func (a *analysis) stuck(log *lockLog, waits []wait, g *gap) Violation {
+	v := Violation{Kind: KindStuck, Key: log.key, From: g.from.time, To: g.to.time}
+	var clients, positions []int
+	seen := make(map[int]bool)
+	for i := range waits {
+		if w := &waits[i]; w.start.before(g.to) && g.from.before(w.end) {
+			o := &a.operations[w.operation]
+			positions = append(positions, o.call)
+			if !seen[o.client] {
+				seen[o.client] = true
+				clients = append(clients, o.client)
+			}
+		}
+	}
+	v.Text = fmt.Sprintf("nobody held %s %s while %s waited", log.key, span(v.From, v.To), join(a.names(clients)))
+	if g.waited < v.To-v.From {
+		v.Text += fmt.Sprintf(" for %s of it", seconds(g.waited))
+	}
+	if record, at := a.recordAt(log, g.to); at != none {
+		v.Text += "; " + record
+		positions = append(positions, at)
+	}
+	v.Events = a.indices(positions...)
+	a.involve(&v, clients...)
+	return v
+}
+
+// recordAt renders what the record of a lock said at now, and gives the fact that tells, none if there is none.
+func (a *analysis) recordAt(log *lockLog, now instant) (string, int) {
+	k := sort.Search(len(log.facts), func(i int) bool {
+		return !(instant{a.events[log.facts[i]].Time, log.facts[i]}).before(now)
+	})
+	if k == 0 {
+		return "", none
+	}
+	i := log.facts[k-1]
+	e := &a.events[i]
+	if e.F == RecordGone {
+		return "its record was gone", i
+	}
+	owner, count := e.Owner, e.Count
+	if e.Record != nil {
+		owner, count = e.Record.Owner, e.Record.Count
+	}
+	text := "its record named " + a.ownerName(owner, a.cause[i])
+	if count > 0 {
+		text += fmt.Sprintf(" (count %d)", count)
+	}
+	return text, i
+}
+
+// judgeStarvation finds acquires that were cut off at the end after a wait longer than the bound while others entered
+// more often than is allowed.
+func (a *analysis) judgeStarvation(log *lockLog, waits []wait, to instant, options Options, f *findings) {
+	starts := newSuccession(log)
+	for i := range waits {
+		w := &waits[i]
+		if !w.cutOff || to.time-w.start.time <= options.LivenessBound {
+			continue
+		}
+		client := a.operations[w.operation].client
+		entered := starts.latest(to) - starts.latest(w.start)
+		if entered <= options.Overtakes {
+			continue
+		}
+		v := Violation{
+			Kind: KindStarvation, Key: log.key, From: w.start.time, To: to.time,
+			Events: a.indices(a.operations[w.operation].call),
+		}
+		v.Text = fmt.Sprintf("%s waited for %s %s while others entered %d times",
+			a.name(client), log.key, span(v.From, v.To), entered)
+		a.involve(&v, client)
+		f.add(v)
+	}
+}

@@ -1,0 +1,363 @@
+package checker
+
+import (
+	"fmt"
+	"sort"
+)
+
+// none stands for "no such index" wherever an index is kept.
+const none = -1
+
+// operation is one call with its return.
+type operation struct {
+	f       string
+	lock    int // in analysis.locks, none for operations on other things
+	client  int // in analysis.clients
+	call    int // position of the call in the history
+	ret     int // position of the return, none while open for ever
+	outcome Type
+	token   int64
+	timed   bool // a try that was ready to wait
+
+	// The client's own view, see claims.go.
+	before int // levels held when it was called
+	after  int // levels held once it had returned
+	// stale counts the levels whose hold had ended by itself before the call.
+	stale int
+	// doubtful counts the earlier operations of this client on this lock of which nobody knows whether they took effect.
+	doubtful int
+	claim    int // the claim that was open at the call of a release or after an acquire, in lockLog.claims
+}
+
+func (o *operation) acquires() bool { return o.f == Acquire || o.f == TryAcquire }
+
+// client is one process.
+type client struct {
+	process int
+	node    string
+	owner   string
+	crashed int // position of its crash, none if it lived
+	open    int // its open operation, none between calls
+	holds   []hold
+}
+
+// lockLog gathers what concerns one lock.
+type lockLog struct {
+	key        string
+	operations []int // its acquires and releases in the order of their calls
+	facts      []int // positions of its record facts
+	claims     []claim
+	expiries   []expiry
+	lapses     []lapse
+}
+
+// analysis is a history taken apart once, for all properties.
+type analysis struct {
+	events     []Event
+	clients    []client
+	byProcess  map[int]int
+	byNode     map[string]*machine
+	byOwner    map[string][]int
+	operations []operation
+	at         []int // for each event: the operation that it calls or returns, or that caused the fact; none
+	cause      []int // for each fact: the client that caused it, none when nobody knows
+	locks      []*lockLog
+	byKey      map[string]int
+	writes     []write
+	healed     int // position of the last heal, none if there was none
+	end        int // position of the end of the workload, none if there was none
+}
+
+// machine keeps track of what the clients of one node do while the history is read.
+type machine struct {
+	clients []int // in order of appearance
+	open    []int // operations that are open right now
+	writes  []int // write operations in order of their calls
+}
+
+// write is one write that the resource executed.
+type write struct {
+	fact      int // position of the Applied event
+	client    int
+	operation int // none when the call is unknown
+}
+
+// analyse takes the history apart. The history must be valid.
+func analyse(h *History) *analysis {
+	a := &analysis{
+		events:    h.Events,
+		byProcess: make(map[int]int),
+		byNode:    make(map[string]*machine),
+		byOwner:   make(map[string][]int),
+		byKey:     make(map[string]int),
+		at:        make([]int, len(h.Events)),
+		cause:     make([]int, len(h.Events)),
+		healed:    none,
+		end:       none,
+	}
+	for i := range h.Events {
+		a.at[i], a.cause[i] = none, none
+		e := &h.Events[i]
+		switch {
+		case e.byClient():
+			a.clientEvent(i, e)
+		case e.F == RecordSet || e.F == RecordGone:
+			a.recordFact(i, e)
+		case e.F == Applied:
+			a.appliedFact(i, e)
+		case e.F == Healed:
+			a.healed = i
+		case e.F == WorkloadEnd:
+			a.end = i
+		}
+	}
+	a.sortLocks()
+	a.findClaims()
+	for _, log := range a.locks {
+		a.findLapses(log)
+	}
+	return a
+}
+
+// sortLocks puts the locks in order of their names, which is the order of all reports, and drops the names that
+// only facts mention: they are not locks.
+func (a *analysis) sortLocks() {
+	order := make([]int, 0, len(a.locks))
+	for i, log := range a.locks {
+		if len(log.operations) > 0 {
+			order = append(order, i)
+		}
+	}
+	sort.Slice(order, func(i, j int) bool { return a.locks[order[i]].key < a.locks[order[j]].key })
+	moved := make([]int, len(a.locks))
+	for i := range moved {
+		moved[i] = none
+	}
+	locks := make([]*lockLog, len(order))
+	a.byKey = make(map[string]int, len(order))
+	for to, from := range order {
+		locks[to], moved[from] = a.locks[from], to
+		a.byKey[locks[to].key] = to
+	}
+	a.locks = locks
+	for i := range a.operations {
+		if o := &a.operations[i]; o.lock != none {
+			o.lock = moved[o.lock]
+		}
+	}
+}
+
+// clientOf finds or adds the client of an event.
+func (a *analysis) clientOf(e *Event) int {
+	c, known := a.byProcess[e.Process]
+	if !known {
+		c = len(a.clients)
+		a.byProcess[e.Process] = c
+		a.clients = append(a.clients, client{process: e.Process, node: e.Node, crashed: none, open: none})
+		m := a.machineOf(e.Node)
+		m.clients = append(m.clients, c)
+	}
+	if p := &a.clients[c]; p.owner == "" && e.Owner != "" {
+		p.owner = e.Owner
+		a.byOwner[e.Owner] = append(a.byOwner[e.Owner], c)
+	}
+	return c
+}
+
+func (a *analysis) machineOf(node string) *machine {
+	m := a.byNode[node]
+	if m == nil {
+		m = &machine{}
+		a.byNode[node] = m
+	}
+	return m
+}
+
+// lockOf finds or adds the lock named key.
+func (a *analysis) lockOf(key string) int {
+	i, known := a.byKey[key]
+	if !known {
+		i = len(a.locks)
+		a.byKey[key] = i
+		a.locks = append(a.locks, &lockLog{key: key})
+	}
+	return i
+}
+
+// clientEvent pairs calls with returns.
+func (a *analysis) clientEvent(i int, e *Event) {
+	c := a.clientOf(e)
+	p := &a.clients[c]
+	switch {
+	case e.F == Crash:
+		p.crashed = i
+		a.close(c)
+	case e.standsAlone(), p.crashed != none:
+	case e.Type == Invoke:
+		a.call(i, e, c)
+	default:
+		a.at[i] = p.open
+		o := &a.operations[p.open]
+		o.ret, o.outcome = i, e.Type
+		if e.Token != 0 {
+			o.token = e.Token
+		}
+		a.close(c)
+	}
+}
+
+// call opens an operation.
+func (a *analysis) call(i int, e *Event, c int) {
+	o := operation{
+		f: e.F, lock: none, client: c, call: i, ret: none, outcome: Info, token: e.Token, timed: e.Wait > 0, claim: none,
+	}
+	id := len(a.operations)
+	m := a.machineOf(a.clients[c].node)
+	switch e.F {
+	case Acquire, TryAcquire, Release:
+		o.lock = a.lockOf(e.Key)
+		log := a.locks[o.lock]
+		log.operations = append(log.operations, id)
+	case Write:
+		m.writes = append(m.writes, id)
+	}
+	a.operations = append(a.operations, o)
+	a.at[i] = id
+	a.clients[c].open = id
+	m.open = append(m.open, id)
+}
+
+// close ends the open operation of a client, if there is one.
+func (a *analysis) close(c int) {
+	p := &a.clients[c]
+	if p.open == none {
+		return
+	}
+	m := a.machineOf(p.node)
+	for i, id := range m.open {
+		if id == p.open {
+			m.open = append(m.open[:i], m.open[i+1:]...)
+			break
+		}
+	}
+	p.open = none
+}
+
+// recordFact notes a fact about a record and who caused it: the client of the node that has an operation on the
+// lock under way or, for a request that arrives after its caller gave up, the latest client of the node.
+func (a *analysis) recordFact(i int, e *Event) {
+	lock := a.lockOf(e.Key)
+	log := a.locks[lock]
+	log.facts = append(log.facts, i)
+	if e.Node == "" {
+		return
+	}
+	m := a.byNode[e.Node]
+	if m == nil {
+		return
+	}
+	candidates := 0
+	for _, id := range m.open {
+		if o := &a.operations[id]; o.lock == lock {
+			candidates++
+			a.at[i], a.cause[i] = id, o.client
+			if owner := a.clients[o.client].owner; owner != "" && owner == e.Owner {
+				return
+			}
+		}
+	}
+	switch candidates {
+	case 0:
+		a.cause[i] = m.clients[len(m.clients)-1]
+	case 1:
+	default:
+		a.at[i], a.cause[i] = none, none
+	}
+}
+
+// appliedFact notes an executed write and finds its writer.
+func (a *analysis) appliedFact(i int, e *Event) {
+	w := write{fact: i, client: none, operation: none}
+	if c, known := a.byProcess[e.Process]; known && e.Process >= 0 {
+		w.client = c
+	}
+	m := a.byNode[e.Node]
+	if w.client != none {
+		m = a.machineOf(a.clients[w.client].node)
+	}
+	if m != nil {
+		a.matchWrite(&w, m, e)
+	}
+	a.writes = append(a.writes, w)
+}
+
+// matchWrite finds the call of a write: the latest of the machine with the same token that is not matched yet.
+func (a *analysis) matchWrite(w *write, m *machine, e *Event) {
+	// A machine has few writes under way; older ones were lost.
+	const depth = 64
+	for n, k := 0, len(m.writes)-1; k >= 0 && n < depth; n, k = n+1, k-1 {
+		id := m.writes[k]
+		o := &a.operations[id]
+		call := &a.events[o.call]
+		if call.Key != e.Key || call.Token != e.Token || w.client != none && w.client != o.client {
+			continue
+		}
+		w.client, w.operation = o.client, id
+		m.writes = append(m.writes[:k], m.writes[k+1:]...)
+		return
+	}
+	if w.client == none && len(m.clients) > 0 {
+		w.client = m.clients[len(m.clients)-1]
+	}
+}
+
+// name renders a client as its machine; the process is added where a machine had several.
+func (a *analysis) name(c int) string {
+	p := &a.clients[c]
+	if p.node == "" {
+		return fmt.Sprintf("process %d", p.process)
+	}
+	if len(a.byNode[p.node].clients) == 1 {
+		return p.node
+	}
+	return fmt.Sprintf("%s (process %d)", p.node, p.process)
+}
+
+// names renders several clients, each once.
+func (a *analysis) names(clients []int) []string {
+	var names []string
+	seen := make(map[int]bool, len(clients))
+	for _, c := range clients {
+		if !seen[c] {
+			seen[c] = true
+			names = append(names, a.name(c))
+		}
+	}
+	return names
+}
+
+// involve fills in who took part in a violation.
+func (a *analysis) involve(v *Violation, clients ...int) {
+	for _, c := range clients {
+		v.Processes = append(v.Processes, a.clients[c].process)
+		v.Nodes = append(v.Nodes, a.clients[c].node)
+	}
+}
+
+// indices turns positions into indices of events, sorted and each once; none is left out.
+func (a *analysis) indices(positions ...int) []int64 {
+	var indices []int64
+	for _, p := range positions {
+		if p != none {
+			indices = append(indices, a.events[p].Index)
+		}
+	}
+	sort.Slice(indices, func(i, j int) bool { return indices[i] < indices[j] })
+	unique := indices[:0]
+	for i, x := range indices {
+		if i == 0 || x != indices[i-1] {
+			unique = append(unique, x)
+		}
+	}
+	return unique
+}

@@ -1,0 +1,202 @@
+package checker
+
+import (
+	"fmt"
+	"strings"
+)
+
+// judgeRelease asks three things of each lock: that no release touches another's record, that clients are told the
+// truth about their releases, and that record and client count the same levels.
+func (a *analysis) judgeRelease(options Options) Verdict {
+	f := &findings{cap: options.MaxViolations}
+	releases := 0
+	for _, log := range a.locks {
+		a.foreignReleases(log, f)
+		releases += a.answers(log, f)
+		a.counts(log, f)
+	}
+	if f.found > 0 {
+		return f.verdict(Verdict{})
+	}
+	if len(a.locks) == 0 {
+		return unknown("nobody used a lock")
+	}
+	if releases == 0 {
+		return unknown("no release of " + a.lockNames() + " was answered")
+	}
+	return holds(fmt.Sprintf("%s, each by the holder", plural(releases, "release")))
+}
+
+// foreignReleases finds the facts in which a request removed a record that was not its sender's.
+//
+// A removal is one if the record was live. If it had lapsed, or if the record was replaced, then only if the request
+// belongs to a release: taking over a lapsed record is what an acquire is for. Owner strings and senders must both
+// differ: a lock may write a fresh token for each hold, and then only the sender tells whose it is.
+func (a *analysis) foreignReleases(log *lockLog, f *findings) {
+	setter, set := none, none
+	for _, i := range log.facts {
+		e := &a.events[i]
+		if a.foreign(i, e, setter) {
+			v := Violation{Kind: KindForeignRelease, Key: log.key, From: e.Time, To: e.Time}
+			v.Text = fmt.Sprintf("at %s a release by %s %s the record of %s that named %s", seconds(e.Time), a.sender(i, e),
+				map[bool]string{true: "replaced", false: "removed"}[e.F == RecordSet], log.key,
+				a.ownerName(e.Previous.Owner, setter))
+			positions := []int{set, i}
+			if id := a.at[i]; id != none {
+				positions = append(positions, a.operations[id].call)
+			}
+			v.Events = a.indices(positions...)
+			for _, c := range []int{a.cause[i], setter} {
+				if c != none {
+					a.involve(&v, c)
+				}
+			}
+			f.add(v)
+		}
+		setter, set = none, none
+		if e.F == RecordSet {
+			setter, set = a.cause[i], i
+		}
+	}
+}
+
+func (a *analysis) foreign(i int, e *Event, setter int) bool {
+	if e.Previous == nil || e.Previous.Owner == "" || e.Owner == "" || e.Previous.Owner == e.Owner {
+		return false
+	}
+	if e.Node == "" || setter != none && setter == a.cause[i] {
+		return false
+	}
+	releases := a.at[i] != none && a.operations[a.at[i]].f == Release
+	if e.F == RecordSet {
+		return releases
+	}
+	if strings.EqualFold(e.Command, CommandExpire) || strings.EqualFold(e.Command, CommandRestart) {
+		return false
+	}
+	return releases || !lapsedBefore(e)
+}
+
+// sender renders who sent the request behind a fact.
+func (a *analysis) sender(i int, e *Event) string {
+	if c := a.cause[i]; c != none {
+		return a.name(c)
+	}
+	return e.Node
+}
+
+// answers compares what clients were told about their releases with what they held. It returns how many were answered.
+func (a *analysis) answers(log *lockLog, f *findings) int {
+	answered := 0
+	for _, id := range log.operations {
+		o := &a.operations[id]
+		if o.f != Release || o.outcome == Info {
+			continue
+		}
+		answered++
+		switch {
+		case o.outcome == OK && o.before == 0 && o.stale == 0 && o.doubtful == 0:
+			v := Violation{Kind: KindReleaseWithoutHold, Key: log.key}
+			v.Text = fmt.Sprintf("%s released %s at %s without holding it, and was told that it had",
+				a.name(o.client), log.key, seconds(a.events[o.ret].Time))
+			a.addAnswer(f, v, o)
+		case o.outcome == Fail && o.before > 0 && o.doubtful == 0 && !a.excused(log, o):
+			held := &log.claims[o.claim]
+			v := Violation{Kind: KindHolderRefused, Key: log.key}
+			v.Text = fmt.Sprintf("%s held %s since %s and was told at %s that it is not the owner",
+				a.name(o.client), log.key, seconds(held.start.time), seconds(a.events[o.ret].Time))
+			a.addAnswer(f, v, o, a.operations[held.acquire].ret)
+		}
+	}
+	return answered
+}
+
+func (a *analysis) addAnswer(f *findings, v Violation, o *operation, positions ...int) {
+	v.From, v.To = a.events[o.call].Time, a.events[o.ret].Time
+	v.Events = a.indices(append(positions, o.call, o.ret)...)
+	a.involve(&v, o.client)
+	f.add(v)
+}
+
+// excused tells whether a failed release of a holder has an explanation that is nobody's fault: its hold lapsed, or
+// ended by itself while the release was under way, or the server lost the record.
+func (a *analysis) excused(log *lockLog, o *operation) bool {
+	if o.claim == none {
+		return true
+	}
+	held := &log.claims[o.claim]
+	if held.ending.byItself() {
+		return true
+	}
+	from := a.operations[held.acquire].call
+	k := firstAfter(len(log.lapses), func(i int) int { return log.lapses[i].position }, from)
+	for ; k < len(log.lapses); k++ {
+		l := &log.lapses[k]
+		if l.position > o.ret {
+			break
+		}
+		for _, c := range l.clients {
+			if c == o.client {
+				return true
+			}
+		}
+	}
+	k = firstAfter(len(log.facts), func(i int) int { return log.facts[i] }, from)
+	for ; k < len(log.facts); k++ {
+		i := log.facts[k]
+		if i > o.ret {
+			break
+		}
+		if e := &a.events[i]; e.F == RecordGone && (e.Node == "" || strings.EqualFold(e.Command, CommandRestart)) {
+			return true
+		}
+	}
+	return false
+}
+
+// counts compares, after each successful acquire and release, the levels that the client holds with those in its
+// record, as far as the record tells.
+func (a *analysis) counts(log *lockLog, f *findings) {
+	last := make(map[int]int) // per operation: the last fact that it caused before it returned
+	for _, i := range log.facts {
+		if id := a.at[i]; id != none {
+			last[id] = i
+		}
+	}
+	for _, id := range log.operations {
+		o := &a.operations[id]
+		i, known := last[id]
+		if !known || o.outcome != OK || o.stale > 0 || !o.acquires() && o.before == 0 {
+			continue
+		}
+		e := &a.events[i]
+		var count int64
+		switch {
+		case e.F == RecordGone:
+		case e.Record != nil && e.Record.Count > 0:
+			count = e.Record.Count
+		default:
+			continue
+		}
+		if count == int64(o.after) || e.F == RecordGone && o.acquires() {
+			continue
+		}
+		v := Violation{Kind: KindWrongCount, Key: log.key}
+		v.Text = fmt.Sprintf("after its %s at %s %s holds %s of %s but its record counts %d",
+			o.f, seconds(a.events[o.ret].Time), a.name(o.client), plural(o.after, "level"), log.key, count)
+		a.addAnswer(f, v, o, i)
+	}
+}
+
+// firstAfter finds the first of n rising positions that is above x.
+func firstAfter(n int, position func(int) int, x int) int {
+	low, high := 0, n
+	for low < high {
+		if middle := (low + high) / 2; position(middle) > x {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return low
+}

@@ -1,0 +1,194 @@
+package checker
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Property names one question that is put to a history.
+type Property string
+
+// The properties, in the order in which Check judges them.
+const (
+	// MutualExclusion: no two processes believed at one instant of true time that they held the same lock.
+	MutualExclusion Property = "mutual-exclusion"
+	// Linearizability: the answers of the lock are those of one lock object that handled the calls one at a time.
+	Linearizability Property = "linearizability"
+	// ReleaseByOwner: nobody frees what another holds, and the count of levels is right.
+	ReleaseByOwner Property = "release"
+	// Resource: every write reached the protected resource while its writer was the latest holder.
+	Resource Property = "resource"
+	// ResourceFenced: no write was accepted after one with a higher token.
+	ResourceFenced Property = "resource-fenced"
+	// TokenOrder: fencing tokens rise from one hold to the next and stay equal inside one hold.
+	TokenOrder Property = "token-order"
+	// Liveness: once the faults have stopped, a lock that is waited for is soon held by somebody.
+	Liveness Property = "liveness"
+)
+
+// Properties lists all properties in the order in which Check judges them.
+func Properties() []Property {
+	return []Property{
+		MutualExclusion, Linearizability, ReleaseByOwner, Resource, ResourceFenced, TokenOrder, Liveness,
+	}
+}
+
+// Result is the answer to one property. Unknown is never a pass.
+type Result string
+
+// The three results.
+const (
+	Holds    Result = "holds"
+	Violated Result = "violated"
+	Unknown  Result = "unknown"
+)
+
+// Merge joins results: violated beats unknown beats holds. Nothing merged is unknown.
+func Merge(results ...Result) Result {
+	if len(results) == 0 {
+		return Unknown
+	}
+	merged := Holds
+	for _, r := range results {
+		switch r {
+		case Violated:
+			return Violated
+		case Holds:
+		default:
+			merged = Unknown
+		}
+	}
+	return merged
+}
+
+// Overall merges the results of verdicts. Skipped verdicts do not count.
+func Overall(verdicts []Verdict) Result {
+	var results []Result
+	for _, v := range verdicts {
+		if !v.Skipped {
+			results = append(results, v.Result)
+		}
+	}
+	return Merge(results...)
+}
+
+// Verdict is what Check found about one property.
+type Verdict struct {
+	Property Property `json:"property"`
+	Result   Result   `json:"result"`
+	// Skipped says that the lock does not promise this property, so that nothing was judged. Its result is unknown.
+	Skipped bool `json:"skipped,omitempty"`
+	// Why gives the reason in one line, in the words of lock users.
+	Why string `json:"why"`
+	// Violations holds the first of them by time, at most Options.MaxViolations for each lock.
+	Violations []Violation `json:"violations,omitempty"`
+	// Found counts all violations, those beyond the cap included.
+	Found int `json:"found,omitempty"`
+	// Longest is the longest time that one violation lasted, Sum the time during which at least one lasted.
+	Longest time.Duration `json:"longest,omitempty"`
+	Sum     time.Duration `json:"sum,omitempty"`
+}
+
+// Violation is one breach of a property.
+type Violation struct {
+	// Kind tells breaches of one property apart, see the Kind constants.
+	Kind string `json:"kind"`
+	Key  string `json:"key,omitempty"`
+	// Events are the indices of the events that show the breach, in rising order.
+	Events []int64 `json:"events,omitempty"`
+	// From and To bound the breach in true time; they are equal for a breach at one instant.
+	From time.Duration `json:"from"`
+	To   time.Duration `json:"to"`
+	// Processes and Nodes are those involved, the offender first. The two slices run in parallel.
+	Processes []int    `json:"processes,omitempty"`
+	Nodes     []string `json:"nodes,omitempty"`
+	// Text is the breach as one sentence.
+	Text string `json:"text"`
+}
+
+// The kinds of violations.
+const (
+	KindOverlap            = "overlap"              // two believed holds at once
+	KindIllegalAcquire     = "illegal-acquire"      // a grant of a lock that was held
+	KindIllegalRefusal     = "illegal-refusal"      // a refusal of a lock that was free all the time
+	KindIllegalRelease     = "illegal-release"      // an accepted release by somebody who did not hold
+	KindIllegalDenial      = "illegal-denial"       // "not the owner" to the owner
+	KindForeignRelease     = "foreign-release"      // a release removed another's record
+	KindReleaseWithoutHold = "release-without-hold" // a release succeeded where nothing was held
+	KindHolderRefused      = "holder-refused"       // a holder was told that it is not the owner
+	KindWrongCount         = "wrong-count"          // the record counts other levels than its owner
+	KindStaleWrite         = "stale-write"          // a write after another had become the holder
+	KindWriteWithoutHold   = "write-without-hold"   // a write by somebody who never held the lock
+	KindTokenAccepted      = "old-token-accepted"   // the resource accepted a token below the highest
+	KindTokenFell          = "token-fell"           // a later hold has a lower token
+	KindTokenReused        = "token-reused"         // two holds have the same token
+	KindTokenChanged       = "token-changed"        // a token changed inside one hold
+	KindStuck              = "stuck"                // nobody holds, somebody waits
+	KindStarvation         = "starvation"           // one waits while others enter again and again
+)
+
+// String renders the verdict as one line.
+func (v Verdict) String() string {
+	result := string(v.Result)
+	if v.Skipped {
+		result = "skipped"
+	}
+	return fmt.Sprintf("%s: %s: %s", v.Property, result, v.Why)
+}
+
+// unknown, holds, and skipped make the verdicts that carry no violations.
+func unknown(why string) Verdict { return Verdict{Result: Unknown, Why: why} }
+func holds(why string) Verdict   { return Verdict{Result: Holds, Why: why} }
+func skipped(why string) Verdict { return Verdict{Result: Unknown, Skipped: true, Why: why} }
+
+// seconds renders true time as "10.004 s", rounded to the millisecond.
+func seconds(d time.Duration) string { return decimal(d, 3) + " s" }
+
+// span renders two ends of an interval, "from 10.004 s to 12.310 s", with as many decimals as it takes to tell
+// them apart.
+func span(from, to time.Duration) string {
+	for _, digits := range []int{3, 6} {
+		if a, b := decimal(from, digits), decimal(to, digits); a != b || from == to {
+			return fmt.Sprintf("from %s s to %s s", a, b)
+		}
+	}
+	return fmt.Sprintf("from %s s to %s s", decimal(from, 9), decimal(to, 9))
+}
+
+// decimal renders d in seconds with the given number of decimals, rounding half away from zero.
+func decimal(d time.Duration, digits int) string {
+	sign := ""
+	ns := uint64(d)
+	if d < 0 {
+		sign, ns = "-", -ns
+	}
+	unit := uint64(1)
+	for range 9 - digits {
+		unit *= 10
+	}
+	ticks := (ns + unit/2) / unit
+	perSecond := uint64(time.Second) / unit
+	fraction := strconv.FormatUint(ticks%perSecond, 10)
+	return sign + strconv.FormatUint(ticks/perSecond, 10) + "." + strings.Repeat("0", digits-len(fraction)) + fraction
+}
+
+// join renders a list of names: "c1", "c1 and c2", "c1, c2 and c3".
+func join(names []string) string {
+	switch len(names) {
+	case 0:
+		return "nobody"
+	case 1:
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// plural renders a count with its noun: "1 hold", "2 holds".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}

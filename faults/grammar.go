@@ -1,0 +1,254 @@
+package faults
+
+import "strings"
+
+// form is how faults of one kind are written. Text is read and written from it, and the documentation is checked
+// against it: a new kind of fault is a new line in forms.
+type form struct {
+	kind    Kind
+	clauses []clause
+}
+
+// clause is one part of a form: a fixed word, or a value that knows how to read and write itself.
+type clause struct {
+	syntax   string
+	word     string // set for a fixed word; then read and write are not
+	optional bool   // a fixed word that may be left out; it is always written
+	read     func(*parser, *Template) error
+	write    func(*writer, Template)
+}
+
+// forms lists the grammar, in the order of the kinds.
+var forms = []form{
+	{Crash, []clause{word("crash"), node, manner, when}},
+	{Restart, []clause{word("restart"), node, emptiness, identity, when}},
+	{Pause, []clause{word("pause"), node, duration, when}},
+	{ClockStep, []clause{word("clock"), node, word("step"), signedAmount, when}},
+	{ClockOffset, []clause{word("clock"), node, word("offset"), signedAmount, whenOrStart}},
+	{ClockDrift, []clause{word("clock"), node, word("drift"), drift, whenOrStart}},
+	{ClockJitter, []clause{word("clock"), node, word("jitter"), amount, whenOrStart}},
+	{LoseRequest, []clause{word("lose"), word("request"), optional("of"), connection, manner, when}},
+	{LoseReply, []clause{word("lose"), word("reply"), optional("of"), connection, manner, when}},
+	{DelayRequest, []clause{word("delay"), optional("request"), optional("of"), connection, latency, when}},
+	{DelayReply, []clause{word("delay"), word("reply"), optional("of"), connection, latency, when}},
+	{Slow, []clause{word("slow"), path, latency, duration, when}},
+	{Cut, []clause{word("cut"), path, duration, manner, when}},
+	{Down, []clause{word("down"), node, duration, when}},
+}
+
+// formOf finds the form of a kind.
+func formOf(kind Kind) (form, bool) {
+	for _, form := range forms {
+		if form.kind == kind {
+			return form, true
+		}
+	}
+	return form{}, false
+}
+
+// syntax describes the form, such as "pause NODE for DURATION WHEN".
+func (f form) syntax() string {
+	parts := make([]string, len(f.clauses))
+	for i, clause := range f.clauses {
+		parts[i] = clause.syntax
+	}
+	return strings.Join(parts, " ")
+}
+
+// title returns the words that tell the form from others, such as "clock step".
+func (f form) title() string {
+	var words []string
+	for _, clause := range f.clauses {
+		if clause.word != "" && clause.word != "of" {
+			words = append(words, clause.word)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// writer collects the words of a line.
+type writer struct{ words []string }
+
+func (w *writer) add(words ...string) { w.words = append(w.words, words...) }
+
+// word is a fixed word.
+func word(text string) clause { return clause{syntax: text, word: text} }
+
+// optional is a fixed word that a reader may expect and a writer may leave out.
+func optional(text string) clause {
+	return clause{syntax: "[" + text + "]", word: text, optional: true}
+}
+
+// number is a value that may be a range. The preposition stands before it, if there is one.
+func number(syntax, preposition string, q quantity, field func(*Fault) *int64) clause {
+	if preposition != "" {
+		syntax = preposition + " " + syntax
+	}
+	return clause{
+		syntax: syntax,
+		read: func(p *parser, t *Template) error {
+			if preposition != "" {
+				if _, ok := p.accept(preposition); !ok {
+					return p.expected("")
+				}
+			}
+			low, high, err := p.span(q)
+			*field(&t.low), *field(&t.high) = low, high
+			return err
+		},
+		write: func(w *writer, t Template) {
+			if preposition != "" {
+				w.add(preposition)
+			}
+			w.add(q.text(*field(&t.low), *field(&t.high)))
+		},
+	}
+}
+
+// The numbers of a fault.
+var (
+	duration     = number("DURATION", "for", length, forField)
+	latency      = number("DURATION", "by", length, byField)
+	amount       = number("DURATION", "", spread, byField)
+	signedAmount = number("+-DURATION", "", shift, byField)
+	drift        = number("+-Nppm", "", rate, driftField)
+)
+
+// node is the machine that is struck.
+var node = clause{
+	syntax: "NODE",
+	read: func(p *parser, t *Template) (err error) {
+		t.low.Node, err = p.node()
+		t.high.Node = t.low.Node
+		return err
+	},
+	write: func(w *writer, t Template) { w.add(string(t.low.Node)) },
+}
+
+// connection is the link whose message is struck, by client and server.
+var connection = link("CLIENT>SERVER", "a client and its server such as c1>redis", false)
+
+// path is the link that is struck as a whole, in one direction or both.
+var path = link("NODE>NODE|NODE-NODE", "a direction such as c1>redis, or both such as c1-redis", true)
+
+func link(syntax, such string, bothAllowed bool) clause {
+	return clause{
+		syntax: syntax,
+		read: func(p *parser, t *Template) (err error) {
+			t.low.Link, err = p.link(such, bothAllowed)
+			t.high.Link = t.low.Link
+			return err
+		},
+		write: func(w *writer, t Template) { w.add(t.low.Link.String()) },
+	}
+}
+
+// manner is what the peers see; the default is not written.
+var manner = clause{
+	syntax: "[reset|silent]",
+	read: func(p *parser, t *Template) error {
+		if found, _ := p.accept("reset", "silent"); found == "silent" {
+			t.low.Manner, t.high.Manner = Silent, Silent
+		}
+		return nil
+	},
+	write: func(w *writer, t Template) {
+		if t.low.Manner != Reset {
+			w.add(t.low.Manner.String())
+		}
+	},
+}
+
+// emptiness says that a server's data is gone.
+var emptiness = clause{
+	syntax: "[empty]",
+	read: func(p *parser, t *Template) error {
+		_, found := p.accept("empty")
+		t.low.Empty, t.high.Empty = found, found
+		return nil
+	},
+	write: func(w *writer, t Template) {
+		if t.low.Empty {
+			w.add("empty")
+		}
+	},
+}
+
+// identity says whom a client takes itself for; the default is not written. A machine is a server that has data or a
+// client that has an identity, so a new identity and lost data exclude each other.
+var identity = clause{
+	syntax: "[as same|as new]",
+	read: func(p *parser, t *Template) error {
+		start := p.token()
+		if _, ok := p.accept("as"); !ok {
+			return nil
+		}
+		found, ok := p.accept("same", "new")
+		switch {
+		case !ok:
+			return p.expected("")
+		case found == "same":
+			return nil
+		case t.low.Empty:
+			return p.errorAt(start, "\"empty\" is for servers and \"as new\" for clients: leave one out")
+		}
+		t.low.Identity, t.high.Identity = NewIdentity, NewIdentity
+		return nil
+	},
+	write: func(w *writer, t Template) {
+		if t.low.Identity != SameIdentity {
+			w.add("as", t.low.Identity.String())
+		}
+	},
+}
+
+// when is the moment at which the fault strikes.
+var when = clause{
+	syntax: "WHEN",
+	read:   func(p *parser, t *Template) error { return p.when(t) },
+	write:  writeWhen,
+}
+
+// whenOrStart is a moment that may be left out: then it is the start of the run.
+var whenOrStart = clause{
+	syntax: "[WHEN]",
+	read: func(p *parser, t *Template) error {
+		if p.token().text == "" {
+			t.low.When, t.high.When = When{{}}, When{{}}
+			return nil
+		}
+		return p.when(t)
+	},
+	write: writeWhen,
+}
+
+func writeWhen(w *writer, t Template) {
+	for i := range t.low.When {
+		if i > 0 {
+			w.add("or")
+		}
+		w.add(triggerText(t.low.When[i], t.high.When[i]))
+	}
+}
+
+// value is one number inside a fault.
+type value struct {
+	number   *int64
+	duration bool
+}
+
+// values lists all numbers of a fault, used or not, in an order that depends on nothing but len(f.When).
+func values(f *Fault) []value {
+	list := []value{{byField(f), true}, {driftField(f), false}, {forField(f), true}}
+	for i := range f.When {
+		trigger := &f.When[i]
+		list = append(list, value{(*int64)(&trigger.At), true}, value{&trigger.Nth, false})
+	}
+	return list
+}
+
+func byField(f *Fault) *int64 { return (*int64)(&f.By) }
+
+func driftField(f *Fault) *int64 { return &f.Drift }
+
+func forField(f *Fault) *int64 { return (*int64)(&f.For) }

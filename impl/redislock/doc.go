@@ -1,0 +1,19 @@
+// Package redislock has three locks on one Redis server.
+//
+//   - [GetSet], "redis/getset": the published reentrant lock on SETNX, GET and GETSET, with its faults.
+//   - [Repaired], "redis/getset-repaired": the same record and calls, every transition atomic, checked and fenced.
+//   - [SetNX], "redis/setnx-px": the canonical SET NX PX, fenced, with optional renewal.
+//
+// [Entries] is what the catalogue is told of them. [Record] is the value that the first two keep on the server.
+// [FromGoRedis] makes a go-redis client serve any of them:
+//
+//	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", MaxRetries: -1})
+//	lock, err := redislock.NewRepaired(impl.Environment{
+//		Clock:  clockwork.NewRealClock(),
+//		Redis:  redislock.FromGoRedis(client),
+//		Random: rand.Reader,
+//		Go:     func(f func()) { go f() },
+//	}, impl.Settings{Name: "job", Owner: owner, Lease: 10 * time.Second})
+//
+// The client bounds how long one command may take; the locks put no time limit of their own on it.
+package redislock

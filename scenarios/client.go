@@ -1,0 +1,383 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/lockstep-sim/lockstep/checker"
+	"github.com/lockstep-sim/lockstep/impl"
+	"github.com/lockstep-sim/lockstep/impl/redislock"
+	"github.com/lockstep-sim/lockstep/sim"
+	"github.com/lockstep-sim/lockstep/sim/redis"
+)
+
+// maxRetries bounds "until answered".
+const maxRetries = 10
+
+// client is one client machine at work: it runs its program and records what it believes.
+type client struct {
+	run     *run
+	node    *sim.Node
+	process *sim.Process
+	number  int // process number in the history, unique per incarnation
+	owner   impl.Owner
+	program Program
+	stream  *sim.Stream
+	direct  *sim.DirectClient // to redis, over the direct transport
+	store   *sim.DirectClient
+	wire    *goredis.Client // to redis, over the wire transport
+	lock    impl.Lock
+
+	// Engine's: dead once the machine has crashed, finished once the program has ended.
+	dead, finished bool
+
+	depth    int       // levels that it believes to hold
+	deadline time.Time // of the hold, on its own clock; zero = none
+	lost     <-chan struct{}
+	isLost   bool
+}
+
+// errStop ends a program: the machine has crashed or the run is over.
+var errStop = errors.New("stop")
+
+// newClient makes what runs on one incarnation of a client machine. Nothing is sent yet.
+func (r *run) newClient(node *sim.Node, owner impl.Owner) (*client, error) {
+	p := node.Process()
+	c := &client{
+		run: r, node: node, process: p, owner: owner, number: r.processes, program: r.scenario.Programs[node.Name()],
+		stream: r.world.Stream("workload/" + node.Name()),
+	}
+	r.processes++
+	c.store = p.NewDirectClient(sim.DirectConfig{Address: storeMachine})
+	backend, err := c.backend()
+	if err != nil {
+		return nil, err
+	}
+	c.lock, err = r.entry.New(impl.Environment{
+		Clock: p.Clock(), Redis: backend, Dial: p.Dial, TimeServer: r.timeServerAddress(),
+		Random: r.world.Stream("random/" + node.Name()), Go: func(f func()) { p.Go("lock", f) },
+	}, impl.Settings{
+		Name: r.scenario.Lock, Owner: owner, Lease: r.scenario.Lease, Knobs: r.expectation.Knobs,
+	})
+	return c, err
+}
+
+// backend is the client's way to Redis.
+func (c *client) backend() (impl.Redis, error) {
+	if c.run.setup.Transport == Direct {
+		c.direct = c.process.NewDirectClient(sim.DirectConfig{Address: redisMachine})
+		return directRedis{c.direct}, nil
+	}
+	c.wire = goredis.NewClient(wireOptions(c.process))
+	return redislock.FromGoRedis(c.wire), nil
+}
+
+// wireOptions set up go-redis so that it does nothing by itself: no resending, no greeting beyond HELLO, one protocol.
+// Time-outs are those of the direct transport.
+func wireOptions(p *sim.Process) *goredis.Options {
+	return &goredis.Options{
+		Addr: "127.0.0.1:6379", Protocol: 2, DisableIdentity: true, MaxRetries: -1, PoolSize: 4,
+		ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second, DialTimeout: 2 * time.Second, DialerRetries: 1,
+		Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return p.Dial(ctx, network, redisMachine+":6379")
+		},
+		MaintNotificationsConfig: noMaintenance(),
+	}
+}
+
+// directRedis makes the direct transport an impl.Redis.
+type directRedis struct{ client *sim.DirectClient }
+
+func (d directRedis) Do(ctx context.Context, args ...any) (any, error) {
+	reply, err := d.client.Do(ctx, args...)
+	if refusal, ok := err.(redis.ReplyError); ok {
+		return nil, impl.RedisError(refusal)
+	}
+	return reply, err
+}
+
+// connect opens the connections before the run begins.
+func (c *client) connect() {
+	ctx := c.process.Context()
+	if c.direct != nil {
+		_ = c.direct.Connect(ctx) // a failure shows at the first call
+	} else {
+		_ = c.wire.Ping(ctx).Err()
+	}
+	_ = c.store.Connect(ctx)
+}
+
+// main runs the program.
+func (c *client) main() {
+	for round := 0; c.program.Rounds == 0 || round < c.program.Rounds; round++ {
+		if c.run.world.Now() >= c.run.scenario.Until || c.steps(c.program.Steps) != nil {
+			break
+		}
+	}
+	c.do(func() { c.run.finished(c) })
+}
+
+// do hands f to the engine's goroutine, in this client's order.
+func (c *client) do(f func()) {
+	c.process.Do(uint64(c.number)<<1|1, func() {
+		if !c.dead {
+			f()
+		}
+	})
+}
+
+func (c *client) stopped() bool { return c.process.Context().Err() != nil }
+
+func (c *client) steps(steps []Step) error {
+	for i := 0; i < len(steps); {
+		step := steps[i]
+		i++
+		if c.stopped() {
+			return errStop
+		}
+		switch step.Verb {
+		case Wait:
+			c.process.Clock().Sleep(c.stream.Duration(step.For))
+		case Work:
+			c.work(c.stream.Duration(step.For))
+		case Write:
+			c.write()
+		case Nest:
+			c.nest(c.stream.Between(step.Levels[0], step.Levels[1]), step.For)
+		case Unlock:
+			c.unlock(step.Retry)
+		default:
+			if !c.acquire(step) {
+				i = step.skipTo
+			}
+		}
+	}
+	return nil
+}
+
+// nest enters levels deeper and leaves them again, as the published test does.
+func (c *client) nest(levels int64, wait sim.Range) {
+	if levels == 0 || c.stopped() || !c.acquire(Step{Verb: Lock, For: wait}) {
+		return
+	}
+	c.nest(levels-1, wait)
+	c.unlock(false)
+}
+
+// acquire runs a lock or try step and tells whether the client now believes to hold one level more.
+func (c *client) acquire(step Step) bool {
+	for range maxRetries {
+		held, err := c.attempt(step)
+		if err == nil || !step.Retry || c.stopped() {
+			return held
+		}
+	}
+	return false
+}
+
+func (c *client) attempt(step Step) (bool, error) {
+	wait := time.Duration(0)
+	f := checker.TryAcquire
+	if step.Verb == Lock && step.For == (sim.Range{}) {
+		f = checker.Acquire
+	} else if step.Verb == Lock {
+		wait = c.stream.Duration(step.For)
+	}
+	c.record(checker.Event{Type: checker.Invoke, F: f, Wait: wait}, func() { c.run.recorder.waits(c, true) })
+	held, err := c.call(f, wait)
+	if c.stopped() {
+		return false, errStop
+	}
+	e := checker.Event{Type: checker.OK, F: f}
+	switch {
+	case err != nil:
+		e.Type, e.Error = checker.Info, err.Error()
+	case !held:
+		e.Type = checker.Fail
+	default:
+		c.entered(&e)
+	}
+	c.record(e, func() {
+		c.run.recorder.waits(c, false)
+		if held {
+			c.run.recorder.believes(c, true)
+		}
+	})
+	return held, err
+}
+
+// call runs the lock's own method.
+func (c *client) call(f string, wait time.Duration) (bool, error) {
+	ctx := c.process.Context()
+	switch {
+	case f == checker.Acquire:
+		err := c.lock.Lock(ctx)
+		return err == nil, err
+	case wait > 0:
+		return c.lock.TryLockFor(ctx, wait)
+	default:
+		return c.lock.TryLock(ctx)
+	}
+}
+
+// entered takes note of a level that was won, and of what the lock says of the hold.
+func (c *client) entered(e *checker.Event) {
+	c.depth++
+	c.isLost = false
+	e.Count = int64(c.depth)
+	if fenced, ok := c.lock.(impl.Fenced); ok {
+		e.Token = fenced.Token()
+	}
+	if lossy, ok := c.lock.(impl.Lossy); ok {
+		c.lost = lossy.Lost()
+	}
+	e.Deadline = c.readDeadline()
+}
+
+// readDeadline asks the lock until when the hold is good and returns that in true time, 0 = it does not say.
+func (c *client) readDeadline() time.Duration {
+	leased, ok := c.lock.(impl.Leased)
+	if !ok {
+		return 0
+	}
+	c.deadline = leased.Deadline()
+	if c.deadline.IsZero() {
+		return 0
+	}
+	return c.node.TrueTime(c.process.Clock().Until(c.deadline))
+}
+
+// renewed records a deadline that the lock has moved by itself.
+func (c *client) renewed() {
+	leased, ok := c.lock.(impl.Leased)
+	if !ok || c.deadline.Equal(leased.Deadline()) || leased.Deadline().IsZero() {
+		return
+	}
+	c.record(checker.Event{Type: checker.Info, F: checker.Renew, Deadline: c.readDeadline()}, nil)
+}
+
+// believes tells whether the client may still rely on its hold: it looks at its clock and at the loss signal.
+func (c *client) believes() bool {
+	select {
+	case <-c.lost:
+		if !c.isLost {
+			c.isLost = true
+			c.record(checker.Event{Type: checker.Info, F: checker.Lost}, func() { c.run.recorder.believes(c, false) })
+		}
+	default:
+	}
+	c.renewed()
+	return !c.isLost && (c.deadline.IsZero() || c.process.Clock().Until(c.deadline) > 0)
+}
+
+// lookAhead is how long before its deadline a client looks whether the lock has moved it.
+const lookAhead = time.Millisecond
+
+// work passes time inside the section, but no longer than the hold is believed to last.
+func (c *client) work(span time.Duration) {
+	clock := c.process.Clock()
+	end := clock.Now().Add(span)
+	for !c.stopped() && c.believes() {
+		rest := clock.Until(end)
+		if rest <= 0 {
+			return
+		}
+		if !c.deadline.IsZero() {
+			untilDeadline := clock.Until(c.deadline)
+			if untilDeadline > lookAhead {
+				untilDeadline -= lookAhead
+			}
+			rest = min(rest, untilDeadline)
+		}
+		timer := clock.NewTimer(rest)
+		select {
+		case <-timer.Chan():
+		case <-c.lost:
+			timer.Stop()
+		}
+	}
+}
+
+// write sends one write to the resource, if the client still believes to hold.
+func (c *client) write() {
+	if !c.believes() {
+		return
+	}
+	token := int64(0)
+	if fenced, ok := c.lock.(impl.Fenced); ok {
+		token = fenced.Token()
+	}
+	c.record(checker.Event{Type: checker.Invoke, F: checker.Write, Key: storeMachine, Token: token}, nil)
+	reply, err := c.store.Do(c.process.Context(), "WRITE", strconv.Itoa(c.number), token)
+	if c.stopped() {
+		return
+	}
+	e := checker.Event{Type: checker.OK, F: checker.Write, Key: storeMachine, Token: token, Accepted: reply == "written"}
+	if err != nil {
+		e.Type, e.Error = checker.Info, err.Error()
+	} else if !e.Accepted {
+		e.Type = checker.Fail
+	}
+	c.record(e, nil)
+}
+
+// unlock gives up one level.
+func (c *client) unlock(retry bool) {
+	c.depth--
+	for range maxRetries {
+		c.record(checker.Event{Type: checker.Invoke, F: checker.Release, Count: int64(c.depth)}, func() {
+			if c.depth == 0 {
+				c.run.recorder.believes(c, false)
+			}
+		})
+		err := c.lock.Unlock(c.process.Context())
+		if c.stopped() {
+			return
+		}
+		e := checker.Event{Type: checker.OK, F: checker.Release, Count: int64(c.depth)}
+		switch {
+		case errors.Is(err, impl.ErrNotOwner) || errors.Is(err, impl.ErrLost):
+			e.Type, e.Error = checker.Fail, err.Error()
+		case err != nil:
+			e.Type, e.Error = checker.Info, err.Error()
+		}
+		c.record(e, nil)
+		if e.Type != checker.Info || !retry {
+			break
+		}
+	}
+	if c.depth == 0 {
+		c.deadline, c.lost = time.Time{}, nil
+	}
+}
+
+// record adds an event of this client, and runs also with it.
+func (c *client) record(e checker.Event, also func()) {
+	e.Process, e.Node, e.Owner = c.number, c.node.Name(), c.owner.String()
+	if e.Key == "" {
+		e.Key = c.run.scenario.Lock
+	}
+	e.Clock = c.process.Clock().Now().Round(0)
+	c.do(func() {
+		c.run.recorder.add(e)
+		if also != nil {
+			also()
+		}
+	})
+}
+
+// owner is the identity of a client machine; generation rises when it restarts as somebody new.
+func (s *Scenario) owner(number, generation int) impl.Owner {
+	if s.SharedIdentity {
+		number = 1
+	}
+	return impl.Owner{
+		Machine: fmt.Sprintf("28-D2-44-0E-0D-%02X", number), Process: int64(22000 + number + 1000*generation), Thread: 11,
+	}
+}

@@ -1,0 +1,318 @@
+package scenarios
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/lockstep-sim/lockstep/checker"
+	"github.com/lockstep-sim/lockstep/checker/mechanism"
+	"github.com/lockstep-sim/lockstep/faults"
+	"github.com/lockstep-sim/lockstep/impl"
+	"github.com/lockstep-sim/lockstep/impl/redislock"
+	"github.com/lockstep-sim/lockstep/sim"
+	"github.com/lockstep-sim/lockstep/sim/redis"
+)
+
+// Transport says how clients talk to Redis.
+type Transport string
+
+// Direct hands requests over without encoding, Wire runs unmodified go-redis over simulated connections.
+const (
+	Direct Transport = "direct"
+	Wire   Transport = "wire"
+)
+
+// Setup is everything that a run is a function of.
+type Setup struct {
+	Scenario       *Scenario
+	Implementation string
+	Seed           uint64
+	Transport      Transport
+	// Plan replaces what the seed would draw, when FixedPlan is set.
+	Plan      faults.Plan
+	FixedPlan bool
+	Trace     sim.TraceMode
+}
+
+// Outcome is what came of a run.
+type Outcome struct {
+	History    checker.History
+	Verdicts   []checker.Verdict
+	Mechanisms []mechanism.Finding
+	Plan       faults.Plan
+	Strikes    []int // how often each fault of the plan struck
+	Hash       uint64
+	Events     uint64
+	End        time.Duration
+	Trace      sim.Trace
+	Leaks      []string
+	Err        error // the run could not be finished
+}
+
+// Catalogue lists every implementation that scenarios can run.
+func Catalogue() *impl.Catalogue {
+	catalogue, err := impl.NewCatalogue(redislock.Entries()...)
+	if err != nil {
+		panic(err) // the entries are constants
+	}
+	return catalogue
+}
+
+var catalogue = Catalogue()
+
+// preparation is when machines connect before true time 0.
+const preparation = time.Second
+
+// run is one run under way.
+type run struct {
+	setup       Setup
+	scenario    *Scenario
+	entry       impl.Entry
+	expectation Expectation
+	world       *sim.World
+	recorder    *recorder
+	injector    *faults.Injector
+	timeServer  *sim.Node
+	clients     []*client // current incarnations, in order of machines
+	processes   int
+	generations map[string]int
+	unfinished  int
+	failure     error
+}
+
+// Run runs a scenario once and judges what was recorded. The error tells why it could not be set up.
+//
+// t is only what testing/synctest asks for; new(testing.T) serves outside of tests.
+func Run(t *testing.T, setup Setup) (*Outcome, error) {
+	r, err := newRun(setup)
+	if err != nil {
+		return nil, err
+	}
+	result := sim.Run(t, sim.Config{
+		Seed: setup.Seed, Trace: setup.Trace, Latency: setup.Scenario.Latency, Preparation: preparation,
+		RuntimeTimers: setup.Transport == Wire, Taps: []sim.Tap{r.tap},
+	}, r.play)
+	outcome := &Outcome{
+		History: r.recorder.history, Plan: r.setup.Plan, Hash: result.Hash, Events: result.Events, End: result.End,
+		Trace: result.Trace, Leaks: result.Leaks, Err: result.Err,
+	}
+	if outcome.Err == nil {
+		outcome.Err = r.failure
+	}
+	if outcome.Err != nil {
+		return outcome, nil
+	}
+	outcome.Strikes = r.injector.Strikes()
+	outcome.Verdicts = checker.Check(&outcome.History, r.judging())
+	outcome.Mechanisms = mechanism.Find(&outcome.History, outcome.Verdicts)
+	return outcome, nil
+}
+
+func newRun(setup Setup) (*run, error) {
+	entry, err := catalogue.Lookup(setup.Implementation)
+	if err != nil {
+		return nil, err
+	}
+	if setup.Transport == "" {
+		setup.Transport = Direct
+	}
+	r := &run{
+		setup: setup, scenario: setup.Scenario, entry: entry,
+		generations: map[string]int{}, recorder: &recorder{},
+	}
+	r.expectation, _ = setup.Scenario.Expects(setup.Implementation)
+	if r.entry.TimeServer && !r.scenario.TimeServer {
+		return nil, fmt.Errorf("%s asks a time server and scenario %s has none", setup.Implementation, r.scenario.Name)
+	}
+	if !setup.FixedPlan {
+		r.setup.Plan = r.draw()
+	}
+	return r, faults.Validate(r.setup.Plan, r.scenario.Machines())
+}
+
+// draw settles the scenario's faults for the seed. Each template has a stream of its own.
+func (r *run) draw() faults.Plan {
+	templates := r.scenario.Faults
+	if r.expectation.Faults != nil {
+		templates = r.expectation.Faults
+	}
+	return faults.Draw(templates, func(i int) faults.Stream {
+		return sim.NewStream(r.setup.Seed, "fault/"+templates[i].String())
+	})
+}
+
+func (r *run) tap(point sim.Point, m *sim.Message) {
+	if r.injector != nil {
+		r.injector.Tap(point, m)
+	}
+}
+
+func (r *run) timeServerAddress() string {
+	if r.timeServer == nil {
+		return ""
+	}
+	return timeServerMachine + ":9999"
+}
+
+// play runs the world from the first machine to the last event.
+func (r *run) play(w *sim.World) {
+	r.world = w
+	r.build()
+	r.injector = faults.NewInjector(w, r.setup.Plan, faults.InjectorOptions{
+		Role: r.role, BeforeRestart: r.beforeRestart,
+		Struck: func(_ int, fault faults.Fault, machine string) {
+			r.recorder.fault(fault.String(), machine)
+			if fault.Kind == faults.Crash || fault.Kind == faults.Down {
+				r.crashed(machine)
+			}
+		},
+	})
+	w.At(0, func() {
+		for _, c := range r.clients {
+			c.process.Go("program", c.main)
+		}
+	})
+	w.At(r.scenario.Heal, func() {
+		r.injector.Heal()
+		r.recorder.phase(checker.Healed)
+	})
+	w.RunUntil(r.scenario.Until+r.scenario.Grace, func() bool {
+		return r.failure != nil || r.unfinished == 0 && w.Now() > r.scenario.Heal
+	})
+	r.recorder.phase(checker.WorkloadEnd)
+	r.recorder.closed = true
+}
+
+// build adds the machines.
+func (r *run) build() {
+	w, s := r.world, r.scenario
+	machine := &redisMachineAdapter{}
+	node := w.NewNode(sim.NodeConfig{Name: redisMachine, Service: machine})
+	server := redis.New(redis.Config{Now: node.Wall, Seed: r.setup.Seed, OnCommand: r.recorder.executed})
+	machine.server = server
+	*r.recorder = recorder{
+		world: w, lock: s.Lock, redis: node, server: server, clients: map[uint64]*client{}, tokens: map[string]*client{},
+		believers: map[*client]bool{}, history: checker.History{Header: r.header()},
+	}
+	if s.TimeServer {
+		service := &timeService{}
+		r.timeServer = w.NewNode(sim.NodeConfig{Name: timeServerMachine, Service: service})
+		service.node = r.timeServer
+		if r.entry.TimeServer {
+			r.recorder.timeServer = r.timeServer
+		}
+	}
+	w.NewNode(sim.NodeConfig{Name: storeMachine, Service: &storeService{applied: r.recorder.applied}})
+	machine.onAccept = r.accepted
+	machine.onRestart = func() { r.recorder.refresh("RESTART", nil) }
+	for i := 1; i <= s.Clients; i++ {
+		r.addClient(i)
+	}
+}
+
+// addClient adds the i-th client machine.
+func (r *run) addClient(i int) {
+	name := Client(i)
+	node := r.world.NewNode(sim.NodeConfig{Name: name, OnRestart: func(p *sim.Process) {
+		c, err := r.newClient(p.Node(), r.scenario.owner(i, r.generations[name]))
+		if err != nil {
+			r.failure = err
+			return
+		}
+		r.clients[i-1] = c
+		r.unfinished++
+		p.Go("program", c.main)
+	}})
+	c, err := r.newClient(node, r.scenario.owner(i, 0))
+	if err != nil {
+		r.failure = err
+		return
+	}
+	r.clients = append(r.clients, c)
+	r.unfinished++
+	c.process.Go("connect", c.connect)
+}
+
+// accepted remembers whose connection it is.
+func (r *run) accepted(conn uint64, from *sim.Node) {
+	for _, c := range r.clients {
+		if c.node == from {
+			r.recorder.clients[conn] = c
+		}
+	}
+}
+
+// finished is told that a client's program has ended.
+func (r *run) finished(c *client) {
+	c.finished = true
+	r.unfinished--
+}
+
+func (r *run) header() checker.Header {
+	plan := make([]string, len(r.setup.Plan))
+	for i, fault := range r.setup.Plan {
+		plan[i] = fault.String()
+	}
+	return checker.Header{
+		Scenario: r.scenario.Name, Implementation: r.setup.Implementation, Seed: r.setup.Seed,
+		Transport: string(r.setup.Transport), Lock: r.scenario.Lock, Resource: storeMachine, Lease: r.scenario.Lease, Plan: plan,
+	}
+}
+
+// judging says which properties the lock can be held to.
+func (r *run) judging() checker.Options {
+	p := r.entry.Promises
+	return checker.Options{
+		Promises:      checker.Promises{Reentrant: p.Reentrant, Fenced: p.Fenced, Leased: p.Leased},
+		LivenessBound: r.scenario.Grace,
+	}
+}
+
+// role finds the machine that plays a role right now: the holder, or the first of those who wait.
+func (r *run) role(role faults.NodeRef) string {
+	if role == faults.Waiter {
+		if len(r.recorder.waiting) == 0 {
+			return ""
+		}
+		return r.recorder.waiting[0].node.Name()
+	}
+	for _, c := range r.clients {
+		if r.recorder.believers[c] {
+			return c.node.Name()
+		}
+	}
+	return ""
+}
+
+// beforeRestart gives a restarted client its identity.
+func (r *run) beforeRestart(machine string, fault faults.Fault) {
+	if fault.Identity == faults.NewIdentity {
+		r.generations[machine]++
+	}
+	r.crashed(machine)
+}
+
+// crashed records the end of a client's incarnation.
+func (r *run) crashed(machine string) {
+	for _, c := range r.clients {
+		if c.node.Name() != machine || c.dead {
+			continue
+		}
+		c.dead = true
+		if !c.finished {
+			r.unfinished--
+		}
+		r.recorder.believes(c, false)
+		r.recorder.waits(c, false)
+		r.recorder.add(checker.Event{
+			Process: c.number, Node: machine, Type: checker.Info, F: checker.Crash, Key: r.scenario.Lock, Owner: c.owner.String(),
+		})
+	}
+}
+
+func noMaintenance() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}

@@ -1,0 +1,2 @@
+// Package redis is a Redis machine.
+package redis
