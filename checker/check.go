@@ -74,7 +74,7 @@ func Check(h *History, options Options) []Verdict {
 		}
 		var v Verdict
 		if invalid != nil {
-			v = unknown("the history is not well-formed: " + invalid.Error())
+			v = gaveUp("the history is not well-formed: " + invalid.Error())
 		} else {
 			v = a.judge(h, p, options)
 		}

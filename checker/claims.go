@@ -51,6 +51,9 @@ type claim struct {
 
 func (c *claim) empty() bool { return !c.start.before(c.end) }
 
+// givenUp says that the holder released it, or was told that it has nothing to release.
+func (c *claim) givenUp() bool { return c.ending == released || c.ending == refused }
+
 // hold is where one client stands with one lock while the history is read.
 type hold struct {
 	lock     int
@@ -192,10 +195,16 @@ func (a *analysis) acquired(c, id int, now instant) {
 }
 
 // releaseCalled takes the call of a release: the outermost one ends the claim.
+//
+// A client may state how many levels it will have left. That settles whether it repeats a release of unknown outcome
+// or goes on to the next level; levels of holds that ended by themselves are among those that it counts.
 func (a *analysis) releaseCalled(c, id int, now instant) {
 	o := &a.operations[id]
 	h := a.holdOf(c, o.lock)
 	a.expire(h, now)
+	if left := min(a.events[o.call].Count, 1<<30); left > 0 && h.claim != none {
+		h.depth = max(1, int(left)+1-h.stale)
+	}
 	o.before, o.stale, o.doubtful, o.claim = h.depth, h.stale, h.doubtful, h.claim
 	if h.depth == 1 {
 		a.endAt(h, now, released)
@@ -207,8 +216,9 @@ func (a *analysis) releaseCalled(c, id int, now instant) {
 
 // releaseReturned takes the return of a release.
 //
-// After one of unknown outcome the client may go on as if it had worked, or try it again. A Count on the event tells
-// which; without it the former is assumed, because that ends claims sooner and so never accuses falsely.
+// After one of unknown outcome the client may go on as if it had worked, or try it again. A Count on this event or on
+// the next call tells which; without it the former is assumed, because that ends claims sooner and so never accuses
+// falsely.
 func (a *analysis) releaseReturned(c, id int, now instant) {
 	o := &a.operations[id]
 	h := a.holdOf(c, o.lock)

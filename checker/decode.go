@@ -46,11 +46,12 @@ type Decoder struct {
 	header Header
 	last   *Event
 	kept   Event
+	known  map[string]string
 }
 
 // NewDecoder reads the header.
 func NewDecoder(r io.Reader) (*Decoder, error) {
-	d := &Decoder{r: bufio.NewReaderSize(r, 1<<16)}
+	d := &Decoder{r: bufio.NewReaderSize(r, 1<<16), known: make(map[string]string)}
 	line, err := d.line()
 	if errors.Is(err, io.EOF) {
 		return nil, errNoHeader
@@ -75,7 +76,7 @@ func (d *Decoder) Decode(e *Event) error {
 		return err
 	}
 	*e = Event{}
-	s := scanner{line: line}
+	s := scanner{line: line, known: d.known}
 	if err := s.event(e); err != nil {
 		return d.wrap(err)
 	}
@@ -240,10 +241,7 @@ func (s *scanner) member(e *Event, key string) error {
 	case "node":
 		return s.text(&e.Node)
 	case "type":
-		var t string
-		err := s.text(&t)
-		e.Type = intern(t)
-		return err
+		return s.text((*string)(&e.Type))
 	case "f":
 		return s.text(&e.F)
 	case "key":
@@ -273,16 +271,6 @@ func (s *scanner) member(e *Event, key string) error {
 	default:
 		return s.record(&e.Record)
 	}
-}
-
-// intern keeps the four types from being allocated anew for each line.
-func intern(t string) Type {
-	for _, known := range []Type{Invoke, OK, Fail, Info} {
-		if string(known) == t {
-			return known
-		}
-	}
-	return Type(t)
 }
 
 func (s *scanner) process(process *int) error {
@@ -322,6 +310,9 @@ func (s *scanner) clock(clock *time.Time) error {
 		return fmt.Errorf("clock %q: want a time such as 2024-01-31T10:00:00.5Z", text)
 	}
 	*clock = t.UTC()
+	if y := clock.Year(); y < 0 || y > 9999 {
+		return fmt.Errorf("clock %q: want a year from 0 to 9999 in UTC", text)
+	}
 	return nil
 }
 

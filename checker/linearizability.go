@@ -86,18 +86,18 @@ func (a *analysis) judgeLock(log *lockLog, m *specification, options Options, f 
 		return holds("")
 	case Unknown:
 		if len(m.steps) > options.PorcupineOperations {
-			return unknown(fmt.Sprintf("%s: %s", log.key, found.limit))
+			return gaveUp(fmt.Sprintf("%s: %s", log.key, found.limit))
 		}
 		if porcupineResult(m, options.PorcupineTimeout) == Holds {
 			return holds("")
 		}
-		return unknown(fmt.Sprintf("%s: %s", log.key, found.limit))
+		return gaveUp(fmt.Sprintf("%s: %s", log.key, found.limit))
 	}
 	failing := &m.steps[found.failing]
 	if m.calledBy(failing.ret) <= options.PorcupineOperations {
 		part := m.upTo(failing.ret)
 		if porcupineResult(part, options.PorcupineTimeout) == Holds {
-			return unknown(fmt.Sprintf(
+			return gaveUp(fmt.Sprintf(
 				"two checkers disagree about the %s of %s that returned at event %d: one of them is wrong",
 				a.operations[failing.operation].f, log.key, a.events[failing.ret].Index))
 		}
@@ -111,7 +111,7 @@ func (a *analysis) illegal(log *lockLog, m *specification, found searchResult) V
 	x := &m.steps[found.failing]
 	o := &a.operations[x.operation]
 	at := a.events[x.ret].Time
-	owners, since := a.ownersIn(m, found.before)
+	owners, since := a.ownersIn(m, found.failing, found.before)
 	who := a.name(x.client)
 	v := Violation{Key: log.key, From: at, To: at}
 	switch x.action {
@@ -135,8 +135,9 @@ func (a *analysis) illegal(log *lockLog, m *specification, found searchResult) V
 	return v
 }
 
-// ownersIn lists the owners that the lock may have had, each once, and where they had taken it.
-func (a *analysis) ownersIn(m *specification, before []configuration) (owners, since []int) {
+// ownersIn lists the owners that the lock may have had before the failing step, each once, and where they had last
+// asked for it.
+func (a *analysis) ownersIn(m *specification, failing int, before []configuration) (owners, since []int) {
 	seen := make(map[int32]bool)
 	for i := range before {
 		s := before[i].state
@@ -145,9 +146,11 @@ func (a *analysis) ownersIn(m *specification, before []configuration) (owners, s
 		}
 		seen[s.owner] = true
 		owners = append(owners, int(s.owner))
-		if id := m.steps[s.last].operation; id != none {
-			o := &a.operations[id]
-			since = append(since, o.call, o.ret)
+		for i := failing - 1; i >= 0; i-- {
+			if x := &m.steps[i]; x.client == int(s.owner) && (x.action == grant || x.action == maybeGrant) {
+				since = append(since, a.operations[x.operation].call, a.operations[x.operation].ret)
+				break
+			}
 		}
 	}
 	return owners, since

@@ -285,20 +285,21 @@ func (s *search) readEagerly(c *configuration) {
 // It fails when there are too many.
 func (s *search) force(id int32) bool {
 	lapse := s.steps[id].action == lapseOf
-	var reached []configuration
-	var seen map[configuration]struct{}
-	var stack []configuration
+	var reached, queue []configuration
 	for i := range s.current {
-		c := s.current[i]
-		if !lapse && s.happened(&c, id) {
-			reached = append(reached, c)
-			continue
+		if c := &s.current[i]; !lapse && s.happened(c, id) {
+			reached = append(reached, *c)
+		} else {
+			queue = append(queue, *c)
 		}
-		stack = append(stack, c)
 	}
-	for len(stack) > 0 {
-		c := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
+	// First in, first out: what has used fewer steps of unknown outcome comes first and makes the others superfluous.
+	var seen frontier
+	for head := 0; head < len(queue); head++ {
+		if len(queue) > s.limit || len(reached) > s.limit {
+			return false
+		}
+		c := queue[head]
 		if lapse {
 			state, _ := s.next(c.state, id)
 			d := configuration{state: state, done: c.done, used: c.used}
@@ -308,22 +309,37 @@ func (s *search) force(id int32) bool {
 		for _, d := range s.moves(&c, id) {
 			if !lapse && s.happened(&d, id) {
 				reached = append(reached, d)
-				continue
+			} else if seen.admit(&d) {
+				queue = append(queue, d)
 			}
-			if _, known := seen[d]; !known {
-				if seen == nil {
-					seen = make(map[configuration]struct{})
-				}
-				seen[d] = struct{}{}
-				stack = append(stack, d)
-			}
-		}
-		if len(seen) > s.limit || len(reached) > 4*s.limit {
-			return false
 		}
 	}
 	s.current = s.distinct(reached)
-	return len(s.current) <= s.limit
+	return true
+}
+
+// standing is a configuration without the steps of unknown outcome that it has used.
+type standing struct {
+	state lockState
+	done  slotSet
+}
+
+// frontier remembers configurations, and for which standing they have used what.
+type frontier map[standing][]slotSet
+
+// admit adds c, unless one is known that has used no more to get to the same standing: that one can do all that c can.
+func (f *frontier) admit(c *configuration) bool {
+	key := standing{c.state, c.done}
+	for i := range (*f)[key] {
+		if (*f)[key][i].subset(&c.used) {
+			return false
+		}
+	}
+	if *f == nil {
+		*f = make(frontier)
+	}
+	(*f)[key] = append((*f)[key], c.used)
+	return true
 }
 
 // moves lists what may happen next in c that can help step id to take effect.
@@ -354,7 +370,7 @@ func (s *search) moves(c *configuration, id int32) []configuration {
 	for _, x := range own.maybe {
 		try(x)
 	}
-	if s.lapsing[c.state.last] {
+	if last := c.state.last; last != none && s.lapsing[last] {
 		d := configuration{state: unlocked, done: c.done, used: c.used}
 		s.readEagerly(&d)
 		result = append(result, d)
@@ -379,7 +395,7 @@ func (s *search) helps(g, id int32) bool {
 		return true
 	}
 	for _, y := range c.maybe {
-		if s.steps[y].action == maybeFree {
+		if s.steps[y].action == maybeFree || s.lapsing[y] {
 			return true
 		}
 	}
@@ -392,16 +408,12 @@ func (s *search) distinct(list []configuration) []configuration {
 	if len(list) < 2 {
 		return list
 	}
-	type rest struct {
-		state lockState
-		done  slotSet
-	}
-	kept := make(map[rest][]int, len(list))
+	kept := make(map[standing][]int, len(list))
 	result := list[:0:0]
 next:
 	for i := range list {
 		c := &list[i]
-		key := rest{c.state, c.done}
+		key := standing{c.state, c.done}
 		for _, k := range kept[key] {
 			if result[k].used.subset(&c.used) {
 				continue next

@@ -171,7 +171,7 @@ func (a *analysis) stuck(log *lockLog, waits []wait, g *gap) Violation {
 	if g.waited < v.To-v.From {
 		v.Text += fmt.Sprintf(" for %s of it", seconds(g.waited))
 	}
-	if record, at := a.recordAt(log, g.to); at != none {
+	if record, at := a.recordIn(log, g); at != none {
 		v.Text += "; " + record
 		positions = append(positions, at)
 	}
@@ -180,15 +180,26 @@ func (a *analysis) stuck(log *lockLog, waits []wait, g *gap) Violation {
 	return v
 }
 
-// recordAt renders what the record of a lock said at now, and gives the fact that tells, none if there is none.
-func (a *analysis) recordAt(log *lockLog, now instant) (string, int) {
-	k := sort.Search(len(log.facts), func(i int) bool {
-		return !(instant{a.events[log.facts[i]].Time, log.facts[i]}).before(now)
-	})
-	if k == 0 {
+// recordIn renders what the record of a lock said for the longest part of a gap, and gives the fact that tells, none
+// if there is none.
+func (a *analysis) recordIn(log *lockLog, g *gap) (string, int) {
+	first := sort.Search(len(log.facts), func(i int) bool { return a.events[log.facts[i]].Time > g.from.time })
+	i, longest := none, time.Duration(-1)
+	for k := max(first-1, 0); k < len(log.facts); k++ {
+		from, to := max(a.events[log.facts[k]].Time, g.from.time), g.to.time
+		if from > to {
+			break
+		}
+		if k+1 < len(log.facts) {
+			to = min(to, a.events[log.facts[k+1]].Time)
+		}
+		if to-from > longest {
+			i, longest = log.facts[k], to-from
+		}
+	}
+	if i == none {
 		return "", none
 	}
-	i := log.facts[k-1]
 	e := &a.events[i]
 	if e.F == RecordGone {
 		return "its record was gone", i

@@ -85,15 +85,16 @@ type write struct {
 // analyse takes the history apart. The history must be valid.
 func analyse(h *History) *analysis {
 	a := &analysis{
-		events:    h.Events,
-		byProcess: make(map[int]int),
-		byNode:    make(map[string]*machine),
-		byOwner:   make(map[string][]int),
-		byKey:     make(map[string]int),
-		at:        make([]int, len(h.Events)),
-		cause:     make([]int, len(h.Events)),
-		healed:    none,
-		end:       none,
+		events:     h.Events,
+		operations: make([]operation, 0, len(h.Events)/2+1),
+		byProcess:  make(map[int]int),
+		byNode:     make(map[string]*machine),
+		byOwner:    make(map[string][]int),
+		byKey:      make(map[string]int),
+		at:         make([]int, len(h.Events)),
+		cause:      make([]int, len(h.Events)),
+		healed:     none,
+		end:        none,
 	}
 	for i := range h.Events {
 		a.at[i], a.cause[i] = none, none

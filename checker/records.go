@@ -53,19 +53,21 @@ func (a *analysis) findLapses(log *lockLog) {
 }
 
 // continues tells whether a fact goes on with the hold of a record although it had passed its deadline: nobody
-// noticed, so nothing ended. Only an acquire that starts again at the first level begins a new hold.
+// noticed, so nothing ended. An acquire that starts again at the first level begins a new hold, and a release whose
+// sender is not told that it worked found that the hold had ended.
 func (a *analysis) continues(i int, e *Event) bool {
 	if e.Previous == nil || e.Previous.Owner == "" {
 		return false
 	}
-	acquires := a.at[i] != none && a.operations[a.at[i]].acquires()
-	switch e.F {
-	case RecordSet:
-		same := e.Record != nil && e.Record.Owner == e.Previous.Owner
-		return same && (!acquires || e.Record.Count > 1)
-	default:
-		return e.Owner == e.Previous.Owner && !acquires
+	var o *operation
+	if id := a.at[i]; id != none {
+		o = &a.operations[id]
 	}
+	if e.F == RecordSet {
+		fresh := o != nil && o.acquires() && e.Record != nil && e.Record.Count <= 1
+		return e.Record != nil && e.Record.Owner == e.Previous.Owner && !fresh
+	}
+	return e.Owner == e.Previous.Owner && o != nil && o.f == Release && o.outcome == OK
 }
 
 // ownersOf finds the clients that a record may name: those of its owner and the one that set it.

@@ -29,8 +29,9 @@ func (a *analysis) judgeRelease(options Options) Verdict {
 
 // foreignReleases finds the facts in which a request removed a record that was not its sender's.
 //
-// A removal is one if the record was live. If it had lapsed, or if the record was replaced, then only if the request
-// belongs to a release: taking over a lapsed record is what an acquire is for. Owner strings and senders must both
+// A removal is one if the record was live. If the record was replaced, then only if the request belongs to a release:
+// taking over is what an acquire is for. If it had lapsed, then only if that release was told that it worked: the
+// record may have been gone by itself, and this request the first to notice. Owner strings and senders must both
 // differ: a lock may write a fresh token for each hold, and then only the sender tells whose it is.
 func (a *analysis) foreignReleases(log *lockLog, f *findings) {
 	setter, set := none, none
@@ -61,20 +62,38 @@ func (a *analysis) foreignReleases(log *lockLog, f *findings) {
 }
 
 func (a *analysis) foreign(i int, e *Event, setter int) bool {
-	if e.Previous == nil || e.Previous.Owner == "" || e.Owner == "" || e.Previous.Owner == e.Owner {
+	if e.Previous == nil || e.Previous.Owner == "" || e.Node == "" || a.ownRecord(i, e, setter) {
 		return false
 	}
-	if e.Node == "" || setter != none && setter == a.cause[i] {
-		return false
+	releases, worked := false, false
+	if id := a.at[i]; id != none {
+		releases = a.operations[id].f == Release
+		worked = releases && a.operations[id].outcome == OK
 	}
-	releases := a.at[i] != none && a.operations[a.at[i]].f == Release
 	if e.F == RecordSet {
 		return releases
 	}
 	if strings.EqualFold(e.Command, CommandExpire) || strings.EqualFold(e.Command, CommandRestart) {
 		return false
 	}
-	return releases || !lapsedBefore(e)
+	return worked || !lapsedBefore(e)
+}
+
+// ownRecord tells whether the record that fact i replaced or removed may have been the sender's own.
+func (a *analysis) ownRecord(i int, e *Event, setter int) bool {
+	cause := a.cause[i]
+	requester := e.Owner
+	if requester == "" && cause != none {
+		requester = a.clients[cause].owner
+	}
+	if e.Previous.Owner == requester || cause != none && cause == setter {
+		return true
+	}
+	if cause == none || setter == none || a.clients[cause].node == a.clients[setter].node {
+		// Nobody knows which process of the machine sent it: a request may arrive after its sender's end.
+		return e.Owner == "" || len(a.byOwner[e.Previous.Owner]) == 0
+	}
+	return false
 }
 
 // sender renders who sent the request behind a fact.
@@ -175,6 +194,8 @@ func (a *analysis) counts(log *lockLog, f *findings) {
 		case e.F == RecordGone:
 		case e.Record != nil && e.Record.Count > 0:
 			count = e.Record.Count
+		case e.Record == nil && e.Count > 0:
+			count = e.Count
 		default:
 			continue
 		}

@@ -118,7 +118,7 @@ func (a *analysis) judgeWrite(log *lockLog, s *succession, w *write, f *findings
 	}
 	v := Violation{Key: e.Key, From: e.Time, To: e.Time}
 	i := s.latestOf(w.client, called)
-	if i == none || s.claims[i].ending == released && s.claims[i].end.before(called) {
+	if i == none || s.claims[i].givenUp() && s.claims[i].end.before(called) {
 		v.Kind = KindWriteWithoutHold
 		v.Text = fmt.Sprintf("the write of %s to %s at %s was sent without holding %s",
 			a.name(w.client), e.Key, seconds(e.Time), log.key)

@@ -12,8 +12,9 @@ import (
 // scanner reads one line of JSON of a known shape. It is stricter than encoding/json: a key must be spelled exactly
 // and come once, text must be UTF-8, numbers are integers. Its errors name the column and what is wanted.
 type scanner struct {
-	line []byte
-	at   int
+	line  []byte
+	at    int
+	known map[string]string // texts that came before, so that equal ones share their memory; may be nil
 }
 
 // wrong is the error for what stands at the present place.
@@ -134,7 +135,14 @@ func (s *scanner) list(element func() error) error {
 // text reads a string.
 func (s *scanner) text(value *string) error {
 	b, err := s.raw()
+	if known, ok := s.known[string(b)]; ok {
+		*value = known
+		return err
+	}
 	*value = string(b)
+	if s.known != nil && len(s.known) < 4096 && len(b) <= 64 {
+		s.known[*value] = *value
+	}
 	return err
 }
 

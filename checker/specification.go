@@ -1,7 +1,5 @@
 package checker
 
-import "fmt"
-
 // action is what one step of the sequential lock does.
 type action uint8
 
@@ -25,7 +23,8 @@ type step struct {
 	call      int // position in the history
 	ret       int // position, none if it may happen at any time after the call
 	clients   []int
-	of        int // maybeLapse: the step of the acquire whose hold may end
+	of        int  // maybeLapse: the step of the acquire whose hold may end
+	mayLapse  bool // some maybeLapse is of this step
 }
 
 // readOnly says that the step never changes the state, so that it may be taken as soon as it is legal.
@@ -37,7 +36,7 @@ func (s *step) optional() bool {
 }
 
 // lockState is the state of the sequential lock: who owns it at how many levels, and by which acquire it was last
-// taken, which identifies the hold.
+// taken, if that matters because its hold may end by itself.
 type lockState struct {
 	owner int32 // none when free
 	count int32
@@ -57,13 +56,17 @@ type specification struct {
 func (m *specification) next(s lockState, id int32) (lockState, bool) {
 	x := &m.steps[id]
 	mine := s.owner == int32(x.client)
+	last := int32(none)
+	if x.mayLapse {
+		last = id
+	}
 	switch x.action {
 	case grant, maybeGrant:
 		switch {
 		case s.owner == none:
-			return lockState{int32(x.client), 1, id}, true
+			return lockState{int32(x.client), 1, last}, true
 		case mine && m.reentrant:
-			return lockState{s.owner, s.count + 1, id}, true
+			return lockState{s.owner, s.count + 1, last}, true
 		}
 		return s, x.action == maybeGrant
 	case free, maybeFree, looseFree:
@@ -91,19 +94,6 @@ func (m *specification) next(s lockState, id int32) (lockState, bool) {
 		}
 		return s, true
 	}
-}
-
-// describe renders a step for a picture of the history.
-func (m *specification) describe(a *analysis, id int32) string {
-	x := &m.steps[id]
-	verb := map[action]string{
-		grant: "acquire", maybeGrant: "acquire?", refusal: "refused", free: "release", maybeFree: "release?",
-		looseFree: "release of a lapsed hold", denial: "not the owner", lapseOf: "lapse", maybeLapse: "lapse?",
-	}[x.action]
-	if x.action == lapseOf {
-		return verb + " of " + join(a.names(x.clients))
-	}
-	return fmt.Sprintf("%s %s", a.name(x.client), verb)
 }
 
 // specify turns what is known of one lock into steps of the sequential lock, in the order of their calls. What
@@ -151,23 +141,26 @@ func (a *analysis) specify(log *lockLog, options Options) *specification {
 	}
 	for _, x := range log.expiries {
 		if of, known := stepOf[x.acquire]; known {
-			m.steps = append(m.steps, step{
-				action: maybeLapse, operation: none, client: a.operations[x.acquire].client,
-				call: x.position, ret: none, of: of,
-			})
+			m.mayLapse(of, x.position)
 		}
 	}
 	if options.Promises.Leased && len(log.facts) == 0 {
 		// The hold of an acquire that nobody saw return has a lease too, but no deadline that anybody knows.
 		for id, n := 0, len(m.steps); id < n; id++ {
 			if s := &m.steps[id]; s.action == maybeGrant {
-				m.steps = append(m.steps, step{
-					action: maybeLapse, operation: none, client: s.client, call: s.call, ret: none, of: id,
-				})
+				m.mayLapse(id, s.call)
 			}
 		}
 	}
 	return m
+}
+
+// mayLapse adds that the hold of step number of may end at any time after a position.
+func (m *specification) mayLapse(of, position int) {
+	m.steps[of].mayLapse = true
+	m.steps = append(m.steps, step{
+		action: maybeLapse, operation: none, client: m.steps[of].client, call: position, ret: none, of: of,
+	})
 }
 
 // explainedRefusals finds the refused tries for which the record on the server is explanation enough: it named

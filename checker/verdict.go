@@ -80,6 +80,9 @@ type Verdict struct {
 	Result   Result   `json:"result"`
 	// Skipped says that the lock does not promise this property, so that nothing was judged. Its result is unknown.
 	Skipped bool `json:"skipped,omitempty"`
+	// GaveUp says that there was something to judge and no answer was found: the search met its limit, two checkers
+	// disagree, or the history is not well-formed. The result is unknown; it tells nothing of the lock.
+	GaveUp bool `json:"gave_up,omitempty"`
 	// Why gives the reason in one line, in the words of lock users.
 	Why string `json:"why"`
 	// Violations holds the first of them by time, at most Options.MaxViolations for each lock.
@@ -142,6 +145,9 @@ func (v Verdict) String() string {
 func unknown(why string) Verdict { return Verdict{Result: Unknown, Why: why} }
 func holds(why string) Verdict   { return Verdict{Result: Holds, Why: why} }
 func skipped(why string) Verdict { return Verdict{Result: Unknown, Skipped: true, Why: why} }
+
+// gaveUp makes the verdict of a judge that found no answer.
+func gaveUp(why string) Verdict { return Verdict{Result: Unknown, GaveUp: true, Why: why} }
 
 // seconds renders true time as "10.004 s", rounded to the millisecond.
 func seconds(d time.Duration) string { return decimal(d, 3) + " s" }

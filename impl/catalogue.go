@@ -2,6 +2,7 @@ package impl
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -48,15 +49,10 @@ func (e Entry) Validate(s Settings) error {
 	if s.Lease <= 0 {
 		return fmt.Errorf("%s: Settings.Lease is %v; it must be above zero", e.Name, s.Lease)
 	}
-	unknown := make([]string, 0, len(s.Knobs))
-	for name := range s.Knobs {
+	for _, name := range slices.Sorted(maps.Keys(s.Knobs)) {
 		if !slices.Contains(e.knobNames(), name) {
-			unknown = append(unknown, name)
+			return fmt.Errorf("%s: no knob named %q; %s", e.Name, name, nearest(name, e.knobNames()))
 		}
-	}
-	if len(unknown) > 0 {
-		slices.Sort(unknown)
-		return fmt.Errorf("%s: no knob named %q; %s", e.Name, unknown[0], nearest(unknown[0], e.knobNames()))
 	}
 	for _, name := range s.Ablations {
 		if !slices.Contains(e.ablationNames(), name) {

@@ -296,6 +296,7 @@ func (c *client) work(span time.Duration) {
 			rest = min(rest, untilDeadline)
 		}
 		timer := clock.NewTimer(rest)
+		// ranked: the loss is looked for again by believes
 		select {
 		case <-timer.Chan():
 		case <-c.lost:

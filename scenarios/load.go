@@ -58,11 +58,15 @@ func Load(word string) (*Scenario, error) {
 	if strings.ContainsAny(word, "/\\") || strings.HasSuffix(word, ".yaml") || strings.HasSuffix(word, ".yml") {
 		return loadFile(word)
 	}
+	if text, err := LibraryText(word); err == nil {
+		s, err := Parse(word+".yaml", text)
+		if err == nil {
+			s.Source = ""
+		}
+		return s, err
+	}
 	var names []string
 	for _, s := range Library() {
-		if s.Name == word {
-			return s, nil
-		}
 		names = append(names, s.Name)
 	}
 	return nil, fmt.Errorf("no scenario is named %q: want one of %s, or the path of a .yaml file", word, strings.Join(names, ", "))
@@ -108,9 +112,12 @@ func (t *text) UnmarshalYAML(node ast.Node) error {
 	token := node.GetToken()
 	t.line, t.column = token.Position.Line, token.Position.Column
 	if !ok {
-		return at(*t, errors.New("want one word or number here, not a list or a block"))
+		return at(*t, errors.New("want a word, a number or a block of text (a bar, then indented lines), not a list or a map"))
 	}
 	t.value = fmt.Sprint(scalar.GetValue())
+	if block, isBlock := node.(*ast.LiteralNode); isBlock {
+		t.value = block.Value.Value
+	}
 	if scalar.Type() == ast.NullType {
 		t.value = ""
 	}
@@ -144,10 +151,10 @@ type document struct {
 	Heal            text              `yaml:"heal"`
 	Until           text              `yaml:"until"`
 	Grace           text              `yaml:"grace"`
-	Faults          []text            `yaml:"faults"`
+	Faults          text              `yaml:"faults"`
 	Implementations map[string]struct {
 		Knobs  map[string]string `yaml:"knobs"`
-		Faults []text            `yaml:"faults"`
+		Faults text              `yaml:"faults"`
 		Find   map[string]text   `yaml:"find"`
 		Allow  []text            `yaml:"allow"`
 		Why    string            `yaml:"why"`
@@ -165,7 +172,7 @@ func Parse(name string, source []byte) (*Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", name, err)
 	}
-	s.Source = name
+	s.Source, s.Text = name, source
 	return s, nil
 }
 
@@ -350,18 +357,20 @@ func (d *document) others(s *Scenario, p Program) {
 	}
 }
 
-// templates reads fault lines and checks the machines that they name.
-func templates(s *Scenario, lines []text) ([]faults.Template, error) {
-	all := make([]faults.Template, 0, len(lines))
-	for _, line := range lines {
-		t, err := faults.ParseTemplate(line.value)
-		if err != nil {
-			return nil, at(line, fmt.Errorf("fault %q: %w", line.value, err))
-		}
+// templates reads a block of fault lines and checks the machines that they name. The faults are a block of text, not a
+// list: in a list, YAML would take the "#2" of a fault for a comment.
+func templates(s *Scenario, block text) ([]faults.Template, error) {
+	all, err := faults.ParseTemplates(block.value)
+	var syntax *faults.SyntaxError
+	if errors.As(err, &syntax) {
+		return nil, &placedError{block.line + syntax.Line, block.column, fmt.Errorf("fault: %s", syntax.Message)}
+	} else if err != nil {
+		return nil, at(block, err)
+	}
+	for _, t := range all {
 		if err := faults.Validate(faults.Plan{t.Low()}, s.Machines()); err != nil {
-			return nil, at(line, err)
+			return nil, at(block, err)
 		}
-		all = append(all, t)
 	}
 	return all, nil
 }
@@ -370,7 +379,7 @@ func (d *document) expectations(s *Scenario) error {
 	for _, name := range sortedKeys(d.Implementations) {
 		raw := d.Implementations[name]
 		e := Expectation{Implementation: name, Knobs: raw.Knobs, Why: strings.TrimSpace(raw.Why)}
-		if raw.Faults != nil {
+		if raw.Faults.line > 0 {
 			var err error
 			if e.Faults, err = templates(s, raw.Faults); err != nil {
 				return err
@@ -387,7 +396,7 @@ func (d *document) expectations(s *Scenario) error {
 			e.Find = append(e.Find, MustFind{what, within})
 		}
 		for _, property := range raw.Allow {
-			if !isProperty(property.value) {
+			if !isProperty(property.value) && property.value != string(LeakAllowed) {
 				return at(property, fmt.Errorf("allow %q: want one of %v", property.value, checker.Properties()))
 			}
 			e.Allow = append(e.Allow, checker.Property(property.value))

@@ -180,7 +180,7 @@ func (r *run) play(w *sim.World) {
 		r.recorder.phase(checker.Healed)
 	})
 	w.RunUntil(r.scenario.Until+r.scenario.Grace, func() bool {
-		return r.failure != nil || r.unfinished == 0 && w.Now() > r.scenario.Heal
+		return r.failure != nil || r.unfinished == 0 && w.Now() >= r.scenario.Heal
 	})
 	r.recorder.phase(checker.WorkloadEnd)
 	r.recorder.closed = true

@@ -19,6 +19,8 @@ type Scenario struct {
 	About string
 	// Source is where it was read from: a path, or "" for one that comes with the program.
 	Source string
+	// Text is the file itself.
+	Text []byte
 
 	Lock    string // the lock's name
 	Lease   time.Duration

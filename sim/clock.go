@@ -2,7 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"math/bits"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -19,12 +21,18 @@ type bentClock struct {
 	stream    *Stream // of the jitter
 }
 
+// The slowest and the fastest clock: it never stands still nor turns back, and no reading overflows within 2 years.
+const (
+	minDrift = -999_999
+	maxDrift = 100_000_000
+)
+
 func (c *bentClock) elapsed(now int64) int64 {
 	d := now - c.bentAt
 	return d + scale(d, c.driftPPM)
 }
 
-// scale is d*ppm/10^6 without overflow for runs of up to years.
+// scale is d*ppm/10^6, rounded towards zero, without overflow for runs of up to years.
 func scale(d, ppm int64) int64 {
 	return d/1_000_000*ppm + d%1_000_000*ppm/1_000_000
 }
@@ -47,16 +55,37 @@ func (c *bentClock) settle(now int64) {
 	c.bentAt = now
 }
 
+// when is the first true time, not before the last bend, at which the monotonic clock shows at least reading.
+func (c *bentClock) when(reading int64) int64 {
+	return min(c.bentAt+c.trueSpan(reading-c.monotonic), farFuture)
+}
+
 // trueSpan is the least true time in which the monotonic clock advances by at least local.
 func (c *bentClock) trueSpan(local int64) int64 {
 	if local <= 0 {
 		return 0
 	}
-	span := local - scale(local, c.driftPPM)*1_000_000/(1_000_000+c.driftPPM)
-	for span+scale(span, c.driftPPM) < local {
-		span++
+	if c.driftPPM == 0 {
+		return local
 	}
-	return span
+	high, low := bits.Mul64(uint64(local), 1_000_000)
+	rate := uint64(1_000_000 + c.driftPPM)
+	if high >= rate {
+		return farFuture
+	}
+	span, _ := bits.Div64(high, low, rate)
+	if span >= farFuture {
+		return farFuture
+	}
+	// Rounding in scale makes the estimate err by at most a few nanoseconds.
+	d := int64(span)
+	for d > 0 && d-1+scale(d-1, c.driftPPM) >= local {
+		d--
+	}
+	for d+scale(d, c.driftPPM) < local {
+		d++
+	}
+	return d
 }
 
 // StepClock moves a machine's wall clock by d at once. Its monotonic clock and its timers do not notice.
@@ -70,9 +99,9 @@ func (n *Node) SetClockOffset(d time.Duration) {
 }
 
 // SetClockDrift makes both of a machine's clocks gain ppm microseconds a second. Timers already running are moved.
-// A drift of -10^6 or less would stop or turn the clock; it is taken as -999,999.
+// Drifts are bounded by -999,999, for -10^6 would stop the clock, and by 10^8.
 func (n *Node) SetClockDrift(ppm int64) {
-	ppm = max(ppm, -999_999)
+	ppm = min(max(ppm, minDrift), maxDrift)
 	n.bendClock(fmt.Sprintf("clock drift set to %d ppm", ppm), func(c *bentClock) { c.driftPPM = ppm })
 	n.world.retime(n)
 }
@@ -94,25 +123,44 @@ func (n *Node) bendClock(what string, bend func(*bentClock)) {
 // Wall is what the machine's wall clock shows. Each call is one reading (which matters under jitter).
 func (n *Node) Wall() time.Time {
 	w := n.world
-	now := int64(w.Now())
+	now := w.sinceStart()
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return instant(w.base, time.Duration(n.clock.readMonotonic(now)), time.Duration(n.clock.readWall(now)))
+	return n.readLocked(now)
+}
+
+func (n *Node) readLocked(now int64) time.Time {
+	c := &n.clock
+	return instant(n.world.base, time.Duration(c.readMonotonic(now)), time.Duration(c.readWall(now)))
 }
 
 // Monotonic is what the machine's monotonic clock shows, from 0 at the start of the world.
 func (n *Node) Monotonic() time.Duration {
 	w := n.world
-	now := int64(w.Now())
+	now := w.sinceStart()
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return time.Duration(n.clock.readMonotonic(now))
 }
 
+// TrueTime is the true time at which the machine's monotonic clock will have advanced by span, if it goes on as it goes
+// now. A span that has passed gives a time that has passed.
+func (n *Node) TrueTime(span time.Duration) time.Duration {
+	w := n.world
+	now := w.sinceStart()
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if span < 0 {
+		return time.Duration(now) + span
+	}
+	return time.Duration(now + n.clock.trueSpan(int64(span)))
+}
+
 // Clock is the clock of one incarnation of a machine. It implements clockwork.Clock: Now carries both readings, as
 // time.Now does, and every timer runs on the machine's monotonic clock.
 //
-// When the incarnation crashes, its timers are let go at once and any further Sleep unwinds its goroutine.
+// When the incarnation crashes, its timers fire at once, so that nobody waits for them, and any further Sleep unwinds
+// its goroutine.
 type Clock struct{ process *Process }
 
 var _ clockwork.Clock = (*Clock)(nil)
@@ -128,12 +176,37 @@ func (c *Clock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
 
 // Sleep returns after d on the machine's monotonic clock. In a crashed incarnation it ends the goroutine.
 func (c *Clock) Sleep(d time.Duration) {
-	if !c.process.dead.Load() {
-		<-c.NewTimer(d).Chan()
+	p := c.process
+	if d > 0 && !p.dead.Load() {
+		t := p.takeIdle()
+		t.start(d, 0)
+		<-t.channel
+		p.putIdle(t)
 	}
-	if c.process.dead.Load() {
+	if p.dead.Load() {
 		runtime.Goexit()
 	}
+}
+
+// takeIdle returns a timer for Sleep, one that has served if there is any.
+func (p *Process) takeIdle() *timer {
+	w := p.node.world
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	last := len(p.idle) - 1
+	if last < 0 {
+		return &timer{process: p, channel: make(chan time.Time, 1)}
+	}
+	t := p.idle[last]
+	p.idle = p.idle[:last]
+	return t
+}
+
+func (p *Process) putIdle(t *timer) {
+	w := p.node.world
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	p.idle = append(p.idle, t)
 }
 
 // After is NewTimer(d).Chan().
@@ -142,24 +215,25 @@ func (c *Clock) After(d time.Duration) <-chan time.Time { return c.NewTimer(d).C
 // NewTimer returns a timer that sends the clock's reading after d.
 func (c *Clock) NewTimer(d time.Duration) clockwork.Timer {
 	t := &timer{process: c.process, channel: make(chan time.Time, 1)}
-	t.start(d)
+	t.start(d, 0)
 	return t
 }
 
 // AfterFunc runs f in a goroutine of the machine after d.
 func (c *Clock) AfterFunc(d time.Duration, f func()) clockwork.Timer {
 	t := &timer{process: c.process, function: f}
-	t.start(d)
+	t.start(d, 0)
 	return t
 }
 
-// NewTicker returns a ticker with period d; a slow receiver misses ticks, as with time.NewTicker. It panics when d is not positive, as time.NewTicker does.
+// NewTicker returns a ticker with period d; a slow receiver misses ticks, as with time.NewTicker. It panics when d is
+// not positive, as time.NewTicker does.
 func (c *Clock) NewTicker(d time.Duration) clockwork.Ticker {
 	if d <= 0 {
 		panic("sim: a ticker needs a positive period")
 	}
-	t := &timer{process: c.process, channel: make(chan time.Time, 1), period: d}
-	t.start(d)
+	t := &timer{process: c.process, channel: make(chan time.Time, 1)}
+	t.start(d, d)
 	return ticker{t}
 }
 
@@ -173,7 +247,7 @@ type timer struct {
 
 	active     bool
 	deadline   int64  // monotonic clock of the machine
-	generation uint64 // rises with every start, so that an older event of the queue is ignored
+	generation uint64 // rises with every start and stop, so that an older event of the queue is ignored
 	queued     uint64 // generation of the event that was queued last
 	place      uint64 // in which order the machine's timers were queued
 	index      int    // in process.active while active
@@ -181,8 +255,8 @@ type timer struct {
 
 func (t *timer) Chan() <-chan time.Time { return t.channel }
 
-// Stop prevents the timer from firing and tells whether it did so. As with time.Timer, no stale value is received
-// after it.
+// Stop prevents the timer from firing and tells whether it did so. As with time.Timer since Go 1.23, no stale value is
+// received after it, and a value that nobody has received yet counts as one that was prevented.
 func (t *timer) Stop() bool {
 	w := t.process.node.world
 	w.mutex.Lock()
@@ -198,70 +272,129 @@ func (t *timer) stopLocked() bool {
 	if t.channel != nil {
 		select {
 		case <-t.channel:
+			was = true
 		default:
 		}
 	}
 	return was
 }
 
-// Reset starts the timer anew and tells whether it had been running.
-func (t *timer) Reset(d time.Duration) bool {
-	w := t.process.node.world
+// Reset starts the timer anew and tells whether it had been running, in the sense of Stop.
+func (t *timer) Reset(d time.Duration) bool { return t.start(d, t.period) }
+
+// start makes the timer run from now on, whether or not it ran before. In a crashed incarnation it fires at once.
+func (t *timer) start(d, period time.Duration) bool {
+	p := t.process
+	w := p.node.world
+	now := w.sinceStart()
+	dead := p.alive() != nil
 	w.mutex.Lock()
+	defer w.mutex.Unlock()
 	was := t.stopLocked()
-	w.mutex.Unlock()
-	t.start(d)
+	if dead {
+		t.releaseLocked(now)
+		return was
+	}
+	t.period = period
+	t.generation++
+	t.deadline = min(p.node.clock.readMonotonic(now)+min(max(int64(d), 0), farFuture), farFuture)
+	p.addTimer(t)
+	w.askLocked(item{class: itemTimer, process: p, timer: t})
 	return was
 }
 
-func (t *timer) start(d time.Duration) {
-	p := t.process
-	w := p.node.world
-	now := int64(w.Now())
+func (p *Process) addTimer(t *timer) {
+	t.active = true
+	t.index = len(p.active)
+	p.active = append(p.active, t)
+}
+
+func (p *Process) removeTimer(t *timer) {
+	t.active = false
+	t.generation++
+	last := len(p.active) - 1
+	p.active[t.index] = p.active[last]
+	p.active[t.index].index = t.index
+	p.active[last] = nil
+	p.active = p.active[:last]
+}
+
+// queueTimer puts a timer that was started into the queue of events.
+func (w *World) queueTimer(t *timer) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if p.dead.Load() {
-		t.releaseLocked(now)
+	if t.active && t.queued != t.generation {
+		w.queueTimerLocked(t)
+	}
+}
+
+func (w *World) queueTimerLocked(t *timer) {
+	n := t.process.node
+	n.sequence++
+	t.queued, t.place = t.generation, n.sequence
+	at := max(n.clock.when(t.deadline), w.now.Load())
+	w.queue.push(event{at: slot(at, n.timers), key: key(n.timers, n.sequence), timer: t, generation: t.generation})
+}
+
+// retime queues what a machine waits for anew after its clock changed its rate. A timer that is not in the queue yet
+// will be queued at the new rate.
+func (w *World) retime(n *Node) {
+	w.mutex.Lock()
+	var timers []*timer
+	for _, t := range n.process.active {
+		if t.queued == t.generation {
+			timers = append(timers, t)
+		}
+	}
+	slices.SortFunc(timers, func(a, b *timer) int { return int(a.place) - int(b.place) })
+	for _, t := range timers {
+		t.generation++
+		w.queueTimerLocked(t)
+	}
+	w.mutex.Unlock()
+	for _, e := range n.ends {
+		e.retime()
+	}
+}
+
+// due tells whether an event of the queue is the timer's current one.
+func (t *timer) due(e *event) bool { return t.active && e.generation == t.generation }
+
+func (w *World) fireTimer(e event) {
+	t := e.timer
+	if !t.due(&e) {
 		return
 	}
-	t.generation++
-	t.deadline = p.node.clock.readMonotonic(now) + max(int64(d), 0)
-	p.addTimer(t)
-	w.outbox = append(w.outbox, item{node: p.node, timer: t})
-	w.wakeEngine()
-}
-
-// fire hands the reading to whoever waits. Called by the engine.
-func (t *timer) fire() {
-	w := t.process.node.world
+	n := t.process.node
+	if n.paused {
+		n.deferred = append(n.deferred, e)
+		return
+	}
+	w.trace.current = w.trace.add(e.at, KindTimer, n, nil, 0, 0, 0, plain("timer"))
 	w.mutex.Lock()
+	defer w.mutex.Unlock()
 	t.process.removeTimer(t)
-	now := w.now.Load()
 	if t.period > 0 {
-		t.generation++
-		t.deadline += int64(t.period)
+		// Periods that have passed meanwhile, in a pause, are left out.
+		late := max(n.clock.readMonotonic(e.at)-t.deadline, 0)
+		t.deadline += int64(t.period) * (1 + late/int64(t.period))
 		t.process.addTimer(t)
-		w.outbox = append(w.outbox, item{node: t.process.node, timer: t})
+		w.queueTimerLocked(t)
 	}
-	function := t.releaseLocked(now)
-	w.mutex.Unlock()
-	if function != nil {
-		t.process.Go("timer", function)
-	}
+	t.releaseLocked(w.now.Load())
+	w.dirty.Store(true)
 }
 
-// releaseLocked sends the reading and returns the function to run, if the timer has one.
-func (t *timer) releaseLocked(now int64) func() {
+// releaseLocked sends the reading, or starts the function of AfterFunc.
+func (t *timer) releaseLocked(now int64) {
 	if t.function != nil {
-		return t.function
+		t.process.launchLocked(&goroutine{label: "timer", process: t.process, function: t.function})
+		return
 	}
-	c := &t.process.node.clock
-	w := t.process.node.world
 	select {
-	case t.channel <- instant(w.base, time.Duration(c.readMonotonic(now)), time.Duration(c.readWall(now))):
+	case t.channel <- t.process.node.readLocked(now):
 	default:
 	}
-	return nil
 }
 
 type ticker struct{ *timer }
@@ -272,20 +405,5 @@ func (t ticker) Reset(d time.Duration) {
 	if d <= 0 {
 		panic("sim: a ticker needs a positive period")
 	}
-	t.timer.Stop()
-	t.timer.period = d
-	t.timer.start(d)
-}
-
-// TrueTime is the true time at which the machine's monotonic clock will have advanced by span, if it goes on as it goes
-// now. A span that has passed gives a time that has passed.
-func (n *Node) TrueTime(span time.Duration) time.Duration {
-	w := n.world
-	now := int64(w.Now())
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	if span < 0 {
-		return time.Duration(now) + span
-	}
-	return time.Duration(now + n.clock.trueSpan(int64(span)))
+	t.timer.start(d, d)
 }

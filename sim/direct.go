@@ -2,19 +2,28 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"time"
 )
 
-// ErrTimeout is what a call gets when no reply came in time. Nobody knows whether it was executed.
-var ErrTimeout = errors.New("i/o timeout")
+// ErrTimeout is what a call gets when no reply came in time. Nobody knows whether it was executed. As the time-out of a
+// net.Conn, it is a net.Error and an os.ErrDeadlineExceeded.
+var ErrTimeout error = timeoutError{}
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string        { return "i/o timeout" }
+func (timeoutError) Timeout() bool        { return true }
+func (timeoutError) Temporary() bool      { return true }
+func (timeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
 // DirectClient sends requests to one Service machine over the direct transport: the same links, faults and trace as a
 // wire connection, without encoding. It keeps a pool of connections as client libraries do: a call takes a free one or
-// opens another. For any goroutine of its incarnation.
+// opens another. For any goroutine of its incarnation; goroutines that can be woken within one instant do better with a
+// client each, since nothing but chance says which of them gets which connection of the pool.
 type DirectClient struct {
 	process *Process
 	address string
@@ -68,7 +77,7 @@ func (c *DirectClient) Do(ctx context.Context, args ...any) (any, error) {
 		c.put(conn)
 		return nil, err
 	}
-	reply, err := conn.call(ctx, c.timeout)
+	reply, err := conn.call(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +99,7 @@ func (c *DirectClient) take(ctx context.Context) (*directConn, error) {
 		conn := c.free[last]
 		c.free = c.free[:last]
 		c.mutex.Unlock()
-		if !conn.failed.set() {
+		if conn.failed.get() == nil {
 			return conn, nil
 		}
 	}
@@ -104,16 +113,15 @@ func (c *DirectClient) put(conn *directConn) {
 
 func (c *DirectClient) open(ctx context.Context) (*directConn, error) {
 	conn := &directConn{client: c, done: make(chan struct{}, 1)}
-	conn.deadline.conn = conn
 	err := c.process.dial(c.address, func(e *end) {
 		conn.end = e
+		conn.deadline = deadline{conn: conn, end: e}
 		e.direct = conn
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = conn.wait(ctx)
 	}
-	c.process.Do(0, func() { conn.arm(c.timeout) })
-	if err := conn.wait(ctx); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", c.address, err)
 	}
 	return conn, nil
@@ -132,13 +140,16 @@ func (c *DirectClient) Close() {
 
 // directConn is the client's side of one connection. At most one call is under way.
 type directConn struct {
-	client   *DirectClient
-	end      *end
-	args     []string
-	reply    any
-	failed   failure
-	done     chan struct{}
-	until    int64 // engine's: true time at which what is under way times out, 0 = nothing is under way
+	client *DirectClient
+	end    *end
+	args   []string // the request under way; written by the client only
+	reply  any
+	failed failure
+	done   chan struct{}
+
+	// Engine's.
+	waiting  bool  // something is under way
+	until    int64 // reading of the machine's monotonic clock at which that times out
 	deadline deadline
 }
 
@@ -154,8 +165,6 @@ func (f *failure) get() error {
 	return f.err
 }
 
-func (f *failure) set() bool { return f.get() != nil }
-
 func (f *failure) put(err error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -165,13 +174,9 @@ func (f *failure) put(err error) {
 }
 
 // call sends conn.args and waits.
-func (c *directConn) call(ctx context.Context, timeout time.Duration) (any, error) {
+func (c *directConn) call(ctx context.Context) (any, error) {
 	p := c.client.process
-	w := p.node.world
-	w.mutex.Lock()
-	w.outbox = append(w.outbox, item{node: p.node, lane: c.end.lane(), call: c})
-	w.wakeEngine()
-	w.mutex.Unlock()
+	p.node.world.ask(item{class: itemSend, process: p, lane: c.end.lane(), call: c})
 	if err := c.wait(ctx); err != nil {
 		return nil, err
 	}
@@ -188,8 +193,8 @@ func (c *directConn) begin() {
 		return
 	}
 	m := w.newMessage(c.end, messageCall)
-	m.args = c.args
-	c.arm(c.client.timeout)
+	m.Args = c.args
+	c.arm()
 	w.transmit(m)
 }
 
@@ -218,23 +223,26 @@ func (c *directConn) wait(ctx context.Context) error {
 }
 
 // arm starts the time-out of what begins now, on the machine's clock. Engine's goroutine.
-func (c *directConn) arm(timeout time.Duration) {
+func (c *directConn) arm() {
 	n := c.client.process.node
-	c.until = n.world.now.Load() + n.clock.trueSpan(int64(timeout))
-	c.deadline.ensure(n, c.until)
+	c.waiting = true
+	c.until = n.clock.readMonotonic(n.world.now.Load()) + int64(c.client.timeout)
+	c.deadline.ensure()
 }
 
-func (c *directConn) target() int64 { return c.until }
+func (c *directConn) target() int64 {
+	if !c.waiting {
+		return never
+	}
+	return c.client.process.node.clock.when(c.until)
+}
+
+func (c *directConn) postpone(span int64) { c.until += span }
 
 func (c *directConn) wakeUp() {
-	c.until = 0
-	select {
-	case c.done <- struct{}{}:
-	default:
-	}
+	c.waiting = false
+	signal(c.done)
 }
-
-func (c *directConn) opened() { c.wakeUp() }
 
 func (c *directConn) answered(reply any) {
 	c.reply = reply
@@ -246,74 +254,19 @@ func (c *directConn) fail(err error) {
 	c.wakeUp()
 }
 
+func (c *directConn) awaited() bool { return c.waiting }
+
 func (c *directConn) timedOut() {
 	c.failed.put(ErrTimeout)
-	c.close()
+	c.end.hangUp()
 	c.wakeUp()
 }
 
 // hangUp closes the connection from a client's goroutine.
 func (c *directConn) hangUp() {
+	p := c.client.process
 	c.failed.put(ErrReset)
-	c.client.process.Do(c.end.lane(), c.close)
-}
-
-// close ends the connection at this side and tells the peer, behind everything that was sent before.
-func (c *directConn) close() {
-	e := c.end
-	if e.gone {
-		return
-	}
-	w := e.node.world
-	w.transmit(w.newMessage(e, messageFin))
-	e.gone = true
-	e.forget()
-}
-
-// deadline is a time-out that is moved at every call and hardly ever ends one. It keeps one event in the queue, which
-// asks when it comes whether the time-out has moved on, so that a call costs no queue entry of its own.
-type deadline struct {
-	conn interface {
-		target() int64 // true time of the time-out as it stands now, 0 = none
-		timedOut()
-	}
-	node       *Node
-	at         int64 // of the queued event, 0 = none is queued
-	generation uint64
-}
-
-// ensure makes sure that an event comes no later than at.
-func (d *deadline) ensure(n *Node, at int64) {
-	at = slot(at, n.timers)
-	if d.at != 0 && d.at <= at {
-		return
-	}
-	d.node, d.at = n, at
-	d.generation++
-	n.sequence++
-	n.world.queue.push(event{
-		at: at, key: uint64(n.timers)<<40 | n.sequence, deadline: d, generation: d.generation,
-	})
-}
-
-func (d *deadline) expire(e event) {
-	if e.generation != d.generation {
-		return
-	}
-	target := d.conn.target()
-	switch {
-	case target != 0 && slot(target, d.node.timers) > e.at:
-		d.at = 0
-		d.ensure(d.node, target)
-	case target != 0 && d.node.paused:
-		d.node.deferred = append(d.node.deferred, e)
-	default:
-		d.at = 0
-		if target != 0 {
-			d.node.world.dirty.Store(true)
-			d.conn.timedOut()
-		}
-	}
+	p.node.world.ask(item{class: itemSend, process: p, lane: c.end.lane(), action: c.end.hangUp})
 }
 
 // appendArgs renders arguments as go-redis does.

@@ -3,13 +3,15 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 )
 
-// Errors of connections. Each wraps into the *net.OpError-like text of its caller.
+// Errors of connections.
 var (
 	// ErrReset: the peer or the network cut the connection. What was sent last may or may not have been executed.
 	ErrReset = errors.New("connection reset by peer")
@@ -39,22 +41,24 @@ type Message struct {
 	kind  messageKind
 	from  *end
 	raw   []byte   // data: the bytes; reply: what a wire client would read
-	args  []string // call: the request
+	words []string // backing of Args, when it is the message's own
 	reply any
 
-	// Args names the request: its command and arguments. For a reply it is the request that is answered. Nil when the
-	// bytes are not one whole request.
+	// Args names the request: its command and arguments. For a reply it is the request that is answered. Empty when the
+	// bytes are not one whole request. The slice is good for the duration of the call, its strings for ever.
 	Args []string
 	// Reply tells that the message travels from server to client.
 	Reply bool
-	// Number counts the messages of one connection and direction, from 1.
+	// Number counts the requests, or the replies, of one connection from 1. What opens and ends a connection has none.
 	Number uint64
 
-	delay  time.Duration
-	lost   bool
-	reset  bool
-	tapped bool
-	cause  uint64
+	delay     time.Duration
+	lost      bool
+	reset     bool
+	numbered  bool   // Args, Reply and Number are set
+	asked     bool   // the taps have been asked at the point where it is
+	heldSince int64  // true time at which it was held back by a pause
+	cause     uint64 // entry of the trace
 }
 
 // From is the machine that sent the message.
@@ -81,7 +85,7 @@ func (m *Message) Command() string {
 }
 
 // Delay makes the message travel d longer than the network would let it. Later messages of its connection wait for it.
-func (m *Message) Delay(d time.Duration) { m.delay += d }
+func (m *Message) Delay(d time.Duration) { m.delay += max(d, 0) }
 
 // Lose ends the message here, and with it its connection, since bytes of one connection are never missing in the
 // middle. With reset both ends notice; without, the connection is half-open: whatever follows is lost as well.
@@ -127,12 +131,14 @@ func (w *World) Link(from, to *Node) *Link {
 	}
 	l := &Link{
 		from: from, to: to, latency: w.config.Latency, number: w.newStreamNumber(),
-		stream: w.Stream("link/" + from.name + ">" + to.name),
+		stream: w.Stream(linkLabel(from, to)),
 	}
 	w.links[key] = l
 	w.order = append(w.order, l)
 	return l
 }
+
+func linkLabel(from, to *Node) string { return "link/" + from.name + ">" + to.name }
 
 // SetLatency sets the range from which each message's latency is drawn.
 func (l *Link) SetLatency(r Range) { l.latency = r }
@@ -144,22 +150,24 @@ func (l *Link) Slow(d time.Duration) {
 }
 
 // Cut stops the link. With reset its connections are reset at both ends and new ones are refused. Without, what is
-// sent is held until Heal, and nobody is told.
+// sent is held until Heal, and nobody is told. What is on its way already still arrives. A link that is cut without
+// reset can be cut with reset on top, which ends what was held.
 func (l *Link) Cut(reset bool) {
-	if l.cut {
+	if l.cut && (l.reset || !reset) {
 		return
 	}
 	l.cut, l.reset = true, reset
-	l.from.world.traceNode(l.from, fmt.Sprintf("link to %s cut, reset %v", l.to.name, reset))
+	w := l.from.world
+	w.traceNode(l.from, fmt.Sprintf("link to %s cut, reset %v", l.to.name, reset))
 	if !reset {
 		return
 	}
-	for _, e := range append([]*end(nil), l.from.ends...) {
+	for _, e := range slices.Clone(l.from.ends) {
 		if e.peer.node == l.to {
-			e.cut(ErrReset)
-			e.peer.cut(ErrReset)
+			e.resetBoth()
 		}
 	}
+	l.release()
 }
 
 // Heal ends a Cut.
@@ -168,12 +176,16 @@ func (l *Link) Heal() {
 		return
 	}
 	l.cut = false
-	w := l.from.world
-	w.traceNode(l.from, fmt.Sprintf("link to %s healed", l.to.name))
+	l.from.world.traceNode(l.from, fmt.Sprintf("link to %s healed", l.to.name))
+	l.release()
+}
+
+// release sends what was held on its way anew.
+func (l *Link) release() {
 	held := l.held
 	l.held = nil
 	for _, m := range held {
-		w.travel(l, m)
+		l.from.world.travel(l, m)
 	}
 }
 
@@ -223,57 +235,68 @@ func (w *World) newMessage(from *end, kind messageKind) *Message {
 	return &Message{from: from, kind: kind}
 }
 
-// release makes a delivered or lost message free for the next one. Its buffer stays.
-func (w *World) release(m *Message) {
-	*m = Message{raw: m.raw[:0]}
+// recycle makes a delivered or lost message free for the next one. Its buffers stay.
+func (w *World) recycle(m *Message) {
+	*m = Message{raw: m.raw[:0], words: m.words[:0]}
 	w.free = append(w.free, m)
 }
 
 // transmit sends a message from its end, if the machine and the connection can.
 func (w *World) transmit(m *Message) {
+	if w.mayLeave(m) {
+		m.asked = false
+		m.cause = w.traceMessage(KindSend, m, w.trace.current)
+		w.travel(m.from.link, m)
+	}
+}
+
+// mayLeave asks the taps, once, and tells whether the message leaves its machine now. If not, it was held or dropped.
+func (w *World) mayLeave(m *Message) bool {
 	e := m.from
-	if e.closed || e.process.dead.Load() || e.node.process != e.process {
-		w.drop(m, "its sender is gone")
-		return
+	if e.process.dead.Load() {
+		w.recycle(m) // unwinding code of a crashed incarnation has no effect, not even in the trace
+		return false
 	}
-	if e.node.paused {
-		e.node.held = append(e.node.held, m)
-		return
-	}
-	if !m.tapped {
-		w.identify(m)
-		m.tapped = true
-		if m.kind == messageCall || m.kind == messageData || m.kind == messageReply {
+	w.identify(m)
+	if !e.closed && !e.node.paused && !m.asked {
+		m.asked = true
+		if m.Number > 0 {
 			w.tapSend(m)
-			if e.process.dead.Load() {
-				w.drop(m, "its sender crashed")
-				return
-			}
-			if e.node.paused {
-				e.node.held = append(e.node.held, m)
-				return
-			}
 		}
 	}
-	e.sent++
-	m.Number = e.sent
-	m.cause = w.traceMessage(KindSend, m, w.trace.current)
-	w.travel(e.link, m)
+	switch {
+	case e.process.dead.Load():
+		w.drop(m, "its sender crashed")
+	case e.closed:
+		w.drop(m, "its connection is gone")
+	case e.node.paused:
+		m.heldSince = w.now.Load()
+		e.node.held = append(e.node.held, m)
+	default:
+		return true
+	}
+	return false
 }
 
 // identify finds out what a message says.
 func (w *World) identify(m *Message) {
+	if m.numbered {
+		return
+	}
+	m.numbered = true
 	c := m.from.conn
 	m.Reply = m.from == &c.server
-	switch {
-	case m.kind == messageCall:
-		m.Args = m.args
-	case m.kind == messageData && !m.Reply:
-		if describe := c.server.node.describe; describe != nil {
-			m.Args = describe(m.raw)
-		}
-	case m.Reply:
+	if m.Reply {
 		m.Args = c.request
+	} else if m.kind == messageData {
+		if describe := c.server.node.describe; describe != nil {
+			m.words = append(m.words[:0], describe(m.raw)...)
+			m.Args = m.words
+		}
+	}
+	if messageClass(m.kind) == messageData {
+		m.from.sent++
+		m.Number = m.from.sent
 	}
 }
 
@@ -294,8 +317,9 @@ func (w *World) tapSend(m *Message) {
 // that a loss moves no later draw.
 func (w *World) travel(l *Link, m *Message) {
 	e := m.from
-	latency := l.stream.Duration(l.latency) + l.extra + m.delay
-	if w.now.Load() < 0 {
+	now := w.now.Load()
+	latency := max(l.stream.Duration(l.latency)+l.extra+m.delay, 0)
+	if now < 0 {
 		latency = 0
 	}
 	if l.cut && l.reset {
@@ -312,13 +336,13 @@ func (w *World) travel(l *Link, m *Message) {
 		l.held = append(l.held, m)
 		return
 	}
-	at := slot(w.now.Load()+int64(latency), l.number)
+	at := slot(now+int64(latency), l.number)
 	if at <= e.arrival {
 		at = slot(e.arrival+1, l.number)
 	}
 	e.arrival = at
 	l.sequence++
-	w.queue.push(event{at: at, key: uint64(l.number)<<40 | l.sequence, message: m})
+	w.queue.push(event{at: at, key: key(l.number, l.sequence), message: m})
 }
 
 // lose ends a message and its connection.
@@ -326,23 +350,47 @@ func (w *World) lose(m *Message) {
 	e, reset := m.from, m.reset
 	w.drop(m, "lost")
 	if reset {
-		e.cut(ErrReset)
-		e.peer.cut(ErrReset)
+		e.resetBoth()
 		return
 	}
 	e.broken, e.peer.broken = true, true
 }
 
-func (w *World) drop(m *Message, why string) {
-	w.trace.add(w.now.Load(), KindDrop, m.from.node, m.from.peer.node, m.from.conn.id, m.cause, m.sum(),
-		plain(m.text()+": "+why))
-	w.release(m)
+// resetBoth cuts both sides of a connection, as the network does when it gives up on it.
+func (e *end) resetBoth() {
+	e.resetNow()
+	e.peer.resetNow()
 }
+
+// resetNow cuts this side of a connection. A paused machine notices when it resumes.
+func (e *end) resetNow() {
+	n := e.node
+	if n.paused && !e.gone {
+		n.deferred = append(n.deferred, event{action: func() { e.cut(e.resetError()) }})
+		return
+	}
+	e.cut(e.resetError())
+}
+
+func (w *World) drop(m *Message, why string) {
+	if w.trace.mode != Off {
+		w.trace.add(w.now.Load(), KindDrop, m.from.node, m.from.peer.node, m.from.conn.id, m.cause, m.sum(), dropped{m, why})
+	}
+	w.recycle(m)
+}
+
+// dropped is how the end of a message reads in the trace.
+type dropped struct {
+	message *Message
+	why     string
+}
+
+func (d dropped) text() string { return d.message.text() + ": " + d.why }
 
 // transmitControl sends a message that ends a connection, from a side that may be down already.
 func (w *World) transmitControl(e *end, kind messageKind) {
 	m := w.newMessage(e, kind)
-	m.tapped = true
+	w.identify(m)
 	m.cause = w.traceMessage(KindSend, m, w.trace.current)
 	w.travel(e.link, m)
 }
@@ -386,51 +434,48 @@ func (m *Message) text() string {
 func (w *World) arrive(e event) {
 	m := e.message
 	to := m.from.peer
-	if to.node.crashed || to.gone || to.process != nil && to.process != to.node.process {
-		w.refuse(m)
-		return
-	}
 	if to.node.paused {
 		to.node.deferred = append(to.node.deferred, e)
 		return
 	}
-	if !m.Reply && (m.kind == messageCall || m.kind == messageData) && !w.tapArrive(m) {
-		if to.node.paused {
-			to.node.deferred = append(to.node.deferred, e)
-		}
+	if to.unreachable() {
+		w.refuse(m)
 		return
+	}
+	if m.Number > 0 && !m.Reply && !m.asked && w.now.Load() >= 0 {
+		m.asked = true
+		for _, tap := range w.config.Taps {
+			tap(PointArrive, m)
+		}
+		switch {
+		case m.lost:
+			w.lose(m)
+			return
+		case to.node.paused:
+			to.node.deferred = append(to.node.deferred, e)
+			return
+		case to.unreachable():
+			w.refuse(m)
+			return
+		}
 	}
 	w.trace.current = w.traceMessage(KindDeliver, m, m.cause)
 	to.accept(m)
 }
 
-// tapArrive asks the taps before a request is executed. It is false when the request is not to be executed now.
-func (w *World) tapArrive(m *Message) bool {
-	to := m.from.peer
-	if w.now.Load() < 0 {
-		return true
-	}
-	for _, tap := range w.config.Taps {
-		tap(PointArrive, m)
-	}
-	if m.lost {
-		w.lose(m)
-		return false
-	}
-	if to.node.crashed || to.gone {
-		w.refuse(m)
-		return false
-	}
-	return !to.node.paused
+// unreachable tells that nothing is taken at this end any more: its side is closed, or its machine is down or another
+// incarnation of what it was.
+func (e *end) unreachable() bool {
+	return e.gone || e.node.crashed || e.process != nil && e.process != e.node.process
 }
 
 // refuse answers a message that its machine cannot take: a running machine resets, and so does the operating system
 // under a program that crashed. Only a silent crash answers nothing.
 func (w *World) refuse(m *Message) {
 	to := m.from.peer
-	silent := to.node.crashed && to.node.silent
-	w.drop(m, "nobody there")
-	if !silent && m.kind != messageReset && m.kind != messageFin {
+	answer := m.kind != messageReset && m.kind != messageFin && !(to.node.crashed && to.node.silent)
+	w.drop(m, "nobody takes it")
+	if answer {
 		w.transmitControl(to, messageReset)
 	}
 }
@@ -445,7 +490,7 @@ func (e *end) accept(m *Message) {
 		w.dirty.Store(true)
 		e.opened = true
 		if e.direct != nil {
-			e.direct.opened()
+			e.direct.wakeUp()
 		} else {
 			e.wire.opened()
 		}
@@ -455,52 +500,57 @@ func (e *end) accept(m *Message) {
 		e.ended()
 	case messageCall:
 		e.execute(m)
-		return
 	case messageReply:
 		w.dirty.Store(true)
-		if e.direct != nil {
-			e.direct.answered(m.reply)
-		}
+		e.direct.answered(m.reply)
 	case messageData:
-		if !m.Reply && len(m.Args) > 0 {
-			e.conn.request = m.Args
-		}
-		if e.session != nil {
-			e.session.Bytes(m.raw)
-			break
-		}
-		w.dirty.Store(true)
+		e.take(m)
+	}
+	w.recycle(m)
+}
+
+// take hands bytes to this end.
+func (e *end) take(m *Message) {
+	if !m.Reply {
+		e.conn.request = append(e.conn.request[:0], m.Args...) // a copy: the message's words are used again
+	}
+	switch {
+	case e.session != nil:
+		e.session.Bytes(m.raw)
+	case e.wire != nil:
+		e.node.world.dirty.Store(true)
 		e.wire.received(m.raw)
 	}
-	w.release(m)
 }
 
 // execute runs a request of the direct transport on a service machine and sends the reply.
 func (e *end) execute(m *Message) {
 	w := e.node.world
-	e.conn.request = m.args
-	value, raw, later := e.session.Command(m.args)
-	if !later {
-		reply := w.newMessage(e, messageReply)
-		reply.reply = value
-		reply.raw = append(reply.raw[:0], raw...)
-		w.transmit(reply)
+	e.conn.request = m.Args // the client's, who writes to it when it has got the reply
+	value, raw, later := e.session.Command(m.Args)
+	if later || e.gone {
+		return
 	}
-	w.release(m)
+	reply := w.newMessage(e, messageReply)
+	reply.reply = value
+	reply.raw = append(reply.raw[:0], raw...)
+	w.transmit(reply)
 }
 
 // open answers a request for a connection at the server's end.
 func (e *end) open(m *Message) {
 	w := e.node.world
 	e.process = e.node.process
+	client := m.from
 	switch {
 	case e.node.service != nil:
 		e.session = e.node.service.Accept(&ServiceConn{e})
-	case m.from.wire != nil && e.node.listener(m.from.wire.address) != nil:
+	case client.wire != nil && e.node.listeners[client.wire.address] != nil:
 		w.dirty.Store(true)
-		e.wire = newWireConn(e, m.from.wire.address)
-		e.node.listener(m.from.wire.address).push(e.wire)
+		e.wire = newWireConn(e, client.wire.address)
+		e.node.listeners[client.wire.address].push(e.wire)
 	default:
+		e.gone = true
 		w.transmitControl(e, messageReset)
 		return
 	}
@@ -508,14 +558,13 @@ func (e *end) open(m *Message) {
 	w.transmit(w.newMessage(e, messageOpened))
 }
 
-// ended takes the peer's word that it will send no more.
+// ended takes the peer's word that it will send no more. A Service hangs up in turn, as servers do.
 func (e *end) ended() {
 	w := e.node.world
 	switch {
 	case e.session != nil:
 		e.session.Closed()
-		e.gone = true
-		e.forget()
+		e.hangUp()
 	case e.direct != nil:
 		e.cut(ErrReset)
 	default:
@@ -524,13 +573,28 @@ func (e *end) ended() {
 	}
 }
 
+// hangUp closes this side in good order: the end travels behind everything that was sent before.
+func (e *end) hangUp() {
+	if e.gone {
+		return
+	}
+	w := e.node.world
+	w.transmit(w.newMessage(e, messageFin))
+	if !e.gone { // a Tap may have cut it
+		e.gone = true
+		e.forget()
+	}
+}
+
 // cut ends this side of a connection now: whoever waits on it gets err.
 func (e *end) cut(err error) {
 	if e.gone {
+		e.closed = true
 		return
 	}
 	e.gone, e.closed = true, true
 	e.node.world.dirty.Store(true)
+	e.forget()
 	if e.session != nil {
 		e.session.Closed()
 	}
@@ -539,9 +603,6 @@ func (e *end) cut(err error) {
 	}
 	if e.direct != nil {
 		e.direct.fail(err)
-	}
-	if !errors.Is(err, ErrCrashed) && !errors.Is(err, errWorldOver) {
-		e.forget()
 	}
 }
 
@@ -555,12 +616,39 @@ func (e *end) resetError() error {
 
 // forget takes the end out of its machine's list.
 func (e *end) forget() {
-	for i, other := range e.node.ends {
-		if other == e {
-			e.node.ends = append(e.node.ends[:i], e.node.ends[i+1:]...)
-			return
-		}
+	if i := slices.Index(e.node.ends, e); i >= 0 {
+		e.node.ends = slices.Delete(e.node.ends, i, i+1)
 	}
+}
+
+// retime moves the time-outs that run on the machine's clock, after the clock changed its rate.
+func (e *end) retime() {
+	if d := e.deadline(); d != nil {
+		d.ensure()
+	}
+}
+
+// postpone moves the time-out by the span that a message waited in its paused machine: the program is taken to have been
+// stopped before it wrote, and so before it began to wait for the answer.
+func (e *end) postpone(span int64) {
+	d, now := e.deadline(), e.node.world.now.Load()
+	if d == nil || span <= 0 || d.postponedAt == now {
+		return // of several messages that waited, the first has waited longest
+	}
+	d.postponedAt = now
+	d.conn.postpone(span)
+	d.ensure()
+}
+
+// deadline is the time-out of what waits at this end; nil for a Service.
+func (e *end) deadline() *deadline {
+	switch {
+	case e.wire != nil:
+		return &e.wire.deadline
+	case e.direct != nil:
+		return &e.direct.deadline
+	}
+	return nil
 }
 
 // dial queues the opening of a connection from a client's goroutine. address is host:port or just a machine's name.
@@ -572,21 +660,34 @@ func (p *Process) dial(address string, transport func(*end)) error {
 	host, _, _ := strings.Cut(address, ":")
 	server := w.names[host]
 	if server == nil {
-		return fmt.Errorf("dial %s: %w", address, ErrNoMachine)
+		return fmt.Errorf("%w as %q", ErrNoMachine, host)
 	}
 	c := &conn{}
-	c.client = end{conn: c, node: p.node, process: p, peer: &c.server}
-	c.server = end{conn: c, node: server, peer: &c.client}
+	// Times before 0 are times of the preparation, so nothing has arrived yet means a time before all of them.
+	c.client = end{conn: c, node: p.node, process: p, peer: &c.server, arrival: math.MinInt64}
+	c.server = end{conn: c, node: server, peer: &c.client, arrival: math.MinInt64}
 	transport(&c.client)
-	p.Do(0, func() {
-		w.conns++
-		c.id = w.conns
-		c.client.link, c.server.link = w.Link(p.node, server), w.Link(server, p.node)
-		p.node.ends = append(p.node.ends, &c.client)
-		w.transmit(w.newMessage(&c.client, messageOpen))
-	})
+	w.ask(item{class: itemDial, process: p, lane: uint64(server.number), action: c.begin})
 	return nil
 }
 
+// begin is the engine's part of dial.
+func (c *conn) begin() {
+	e := &c.client
+	if e.process.dead.Load() {
+		e.cut(ErrCrashed)
+		return
+	}
+	w := e.node.world
+	w.conns++
+	c.id = w.conns
+	e.link, c.server.link = w.Link(e.node, c.server.node), w.Link(c.server.node, e.node)
+	e.node.ends = append(e.node.ends, e)
+	if e.direct != nil {
+		e.direct.arm()
+	}
+	w.transmit(w.newMessage(e, messageOpen))
+}
+
 // lane orders what the goroutines of one machine send within one instant: connection by connection.
-func (e *end) lane() uint64 { return e.conn.id << 1 }
+func (e *end) lane() uint64 { return e.conn.id }

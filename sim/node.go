@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
-	"time"
 )
 
 // ErrCrashed is what a call into the world returns in an incarnation that has crashed.
@@ -14,27 +14,28 @@ var ErrCrashed = errors.New("the machine has crashed")
 
 // maxCallsAfterCrash bounds how often code of a crashed incarnation may call into the world before its goroutine is
 // ended: code that retries every error for ever would otherwise never stop.
-const maxCallsAfterCrash = 1000
+const maxCallsAfterCrash = 200
 
 // Node is a machine: a name, a clock, connections, and either a Service or goroutines started through its Process.
 type Node struct {
 	world   *World
 	name    string
 	number  int    // from 1, in order of creation
-	timers  uint32 // stream number of its timers
+	timers  uint32 // stream number of its timers and deadlines
 	clock   bentClock
 	service Service
 
-	process   *Process // the current incarnation
-	onRestart func(*Process)
-	describe  func([]byte) []string
-	listeners map[string]*Listener
+	process      *Process   // the current incarnation
+	incarnations []*Process // it and the earlier ones of which goroutines may be left; guarded by World.mutex
+	onRestart    func(*Process)
+	describe     func([]byte) []string
+	listeners    map[string]*Listener // guarded by World.mutex
 
 	paused   bool
 	crashed  bool
 	silent   bool       // crashed without anything answering for it
-	held     []*Message // what it sent while paused
-	deferred []event    // what would have reached it while paused
+	held     []*Message // what it was about to send when it was paused, in order
+	deferred []event    // what would have reached it while paused, in order
 	ends     []*end     // its open connections, in order of opening
 	sequence uint64     // places of its timers
 }
@@ -58,7 +59,7 @@ func (w *World) NewNode(config NodeConfig) *Node {
 	n := &Node{
 		world: w, name: config.Name, number: len(w.nodes) + 1, timers: w.newStreamNumber(),
 		service: config.Service, describe: config.Describe, onRestart: config.OnRestart,
-		clock: bentClock{stream: w.Stream("clock/" + config.Name)},
+		clock: bentClock{stream: w.Stream(clockLabel(config.Name))},
 	}
 	n.clock.bentAt = w.now.Load()
 	n.clock.wall, n.clock.monotonic = n.clock.bentAt, n.clock.bentAt
@@ -66,10 +67,14 @@ func (w *World) NewNode(config NodeConfig) *Node {
 		n.describe = n.service.Describe
 	}
 	n.boot()
+	w.mutex.Lock()
 	w.nodes = append(w.nodes, n)
+	w.mutex.Unlock()
 	w.names[n.name] = n
 	return n
 }
+
+func clockLabel(machine string) string { return "clock/" + machine }
 
 // Node finds a machine by name; nil when there is none.
 func (w *World) Node(name string) *Node { return w.names[name] }
@@ -89,18 +94,28 @@ func (n *Node) Paused() bool { return n.paused }
 // Crashed tells whether the machine is down.
 func (n *Node) Crashed() bool { return n.crashed }
 
+// boot starts the next incarnation.
 func (n *Node) boot() {
-	parent := n.world.context
 	p := &Process{node: n, incarnation: 1}
 	if n.process != nil {
 		p.incarnation = n.process.incarnation + 1
 	}
-	p.context, p.cancel = context.WithCancelCause(parent)
+	p.context, p.cancel = context.WithCancelCause(n.world.context)
 	p.clock.process = p
+	n.world.mutex.Lock()
+	defer n.world.mutex.Unlock()
+	kept := n.incarnations[:0]
+	for _, old := range n.incarnations {
+		if len(old.running) > 0 {
+			kept = append(kept, old)
+		}
+	}
+	n.incarnations = append(kept, p)
 	n.process = p
 }
 
 // Pause stops the whole machine: nothing is delivered to it, its timers wait, what it sends stays inside until Resume.
+// A timer that a library took from package time is not the machine's and does not wait.
 func (n *Node) Pause() {
 	if n.paused || n.crashed {
 		return
@@ -109,7 +124,8 @@ func (n *Node) Pause() {
 	n.world.traceNode(n, "paused")
 }
 
-// Resume lets a paused machine go on: first everything that was to reach it, then what it had sent, in order.
+// Resume lets a paused machine go on: first it sends what it was about to send, then everything reaches it that was to
+// reach it meanwhile, each in order. A time-out that runs for what it was about to send starts now.
 func (n *Node) Resume() {
 	if !n.paused {
 		return
@@ -119,41 +135,71 @@ func (n *Node) Resume() {
 	w.traceNode(n, "resumed")
 	deferred, held := n.deferred, n.held
 	n.deferred, n.held = nil, nil
-	at := w.now.Load()
-	for i, e := range deferred {
-		e.at = at
-		e.key = uint64(i) // before anything else of this instant, in the order of their times
-		w.queue.push(e)
-	}
 	for _, m := range held {
+		m.from.postpone(w.now.Load() - m.heldSince)
 		w.transmit(m)
+	}
+	for _, e := range deferred {
+		if n.crashed {
+			w.discard(e) // by a Tap on what was sent just now
+			continue
+		}
+		w.resumed++
+		e.at, e.key = w.now.Load(), key(resumedStream, w.resumed)
+		w.queue.push(e)
 	}
 }
 
 // Crash ends the machine's current incarnation at once. Its connections are cut; peers see a reset unless silent. Its
-// goroutines are unwound: blocked calls return ErrCrashed, timers fire, Sleep does not return.
+// goroutines are unwound: blocked calls return ErrCrashed, timers fire, Sleep does not return. Nothing that they do
+// from then on reaches the world.
 func (n *Node) Crash(silent bool) {
 	if n.crashed {
 		return
 	}
-	w := n.world
 	what := "crashed, its peers see a reset"
 	if silent {
 		what = "crashed, its peers see nothing"
 	}
-	w.traceNode(n, what)
+	n.world.traceNode(n, what)
 	n.crashed, n.silent, n.paused = true, silent, false
+	deferred, held := n.deferred, n.held
 	n.deferred, n.held = nil, nil
-	n.process.kill(ErrCrashed)
-	for _, e := range n.ends {
-		e.cut(ErrCrashed)
-		if !silent {
-			w.transmitControl(e, messageReset)
+	for _, m := range held {
+		n.world.drop(m, "its sender crashed")
+	}
+	ends := n.shutDown(ErrCrashed, ErrCrashed)
+	if !silent {
+		for _, e := range ends {
+			n.world.transmitControl(e, messageReset)
 		}
 	}
-	n.ends = n.ends[:0]
-	n.listeners = nil
-	w.dirty.Store(true)
+	for _, e := range deferred {
+		n.world.discard(e)
+	}
+}
+
+// shutDown ends the current incarnation and everything that its goroutines could wait for. It returns the connections
+// that were open.
+func (n *Node) shutDown(cause, cut error) []*end {
+	n.process.kill(cause)
+	ends := n.ends
+	n.ends = nil
+	for _, e := range ends {
+		e.cut(cut)
+	}
+	for _, l := range n.takeListeners() {
+		l.closeNow(cut)
+	}
+	n.world.dirty.Store(true)
+	return ends
+}
+
+// discard ends what waited for a machine that will not take it.
+func (w *World) discard(e event) {
+	if e.message != nil {
+		w.refuse(e.message)
+	}
 }
 
 // Restart brings a machine back: a new incarnation, all connections gone; a running one is crashed first. A Service
@@ -185,11 +231,7 @@ type Process struct {
 	afterDeath  atomic.Int64
 	running     []*goroutine // guarded by World.mutex
 	active      []*timer     // guarded by World.mutex
-}
-
-type goroutine struct {
-	label string
-	place int
+	idle        []*timer     // of Sleep, for the next one; guarded by World.mutex
 }
 
 // Node is the machine.
@@ -204,25 +246,63 @@ func (p *Process) Clock() *Clock { return &p.clock }
 // Context ends when the incarnation crashes (cause ErrCrashed) or the world is over.
 func (p *Process) Context() context.Context { return p.context }
 
-// Go starts a goroutine of this incarnation. A panic in it ends the run with an error that names label.
+// Go starts a goroutine of this incarnation, as soon as the goroutines that run now are blocked: what is started within
+// one instant starts one after the other, so that its order is not left to chance. A panic in it ends the run with an
+// error that names label.
 func (p *Process) Go(label string, f func()) {
-	w := p.node.world
 	if p.dead.Load() {
 		return
 	}
-	g := &goroutine{label: label}
-	w.mutex.Lock()
-	g.place = len(p.running)
-	p.running = append(p.running, g)
-	w.mutex.Unlock()
-	w.dirty.Store(true)
-	go func() {
-		defer p.finish(g)
-		f()
-	}()
+	p.node.world.ask(item{class: itemStart, process: p, start: &goroutine{label: label, process: p, function: f}})
 }
 
-func (p *Process) finish(g *goroutine) {
+// Do queues f to run on the engine's goroutine before the next event, and before anything is sent that was asked for
+// within the same instant. lane orders what several goroutines of one machine queue within one instant: within a lane
+// order of calls, between lanes by number. It is how code on a machine writes to something that the whole world shares,
+// such as a history. A crashed incarnation's f is dropped.
+func (p *Process) Do(lane uint64, f func()) {
+	if p.dead.Load() {
+		return
+	}
+	p.node.world.ask(item{class: itemAction, process: p, lane: lane, action: f})
+}
+
+// goroutine is one goroutine of Process.Go.
+type goroutine struct {
+	label    string
+	process  *Process
+	function func()
+	place    int // in process.running
+}
+
+// launch starts a goroutine now. Also in a crashed incarnation, where a timer's function may be what others wait for.
+func (p *Process) launch(g *goroutine) {
+	w := p.node.world
+	w.mutex.Lock()
+	p.launchLocked(g)
+	w.mutex.Unlock()
+}
+
+func (p *Process) launchLocked(g *goroutine) {
+	g.place = len(p.running)
+	p.running = append(p.running, g)
+	p.node.world.dirty.Store(true)
+	go g.run()
+}
+
+// run is a frame of its own with the goroutine as argument, so that a dump of all stacks tells whose stack it is.
+//
+//go:noinline
+func (g *goroutine) run() {
+	defer g.end()
+	g.function()
+	runtime.KeepAlive(g)
+}
+
+// end is what a goroutine does last. A panic fails the run, but not that of an incarnation that has crashed: nothing of
+// it counts any more.
+func (g *goroutine) end() {
+	p := g.process
 	w := p.node.world
 	cause := recover()
 	w.mutex.Lock()
@@ -230,9 +310,10 @@ func (p *Process) finish(g *goroutine) {
 	last := len(p.running) - 1
 	p.running[g.place] = p.running[last]
 	p.running[g.place].place = g.place
+	p.running[last] = nil
 	p.running = p.running[:last]
-	if cause != nil && w.failure == nil {
-		w.failure = &PanicError{Node: p.node.name, Goroutine: g.label, Value: cause, Stack: string(debug.Stack())}
+	if cause != nil && !p.dead.Load() {
+		w.failLocked(&PanicError{Node: p.node.name, Goroutine: g.label, Value: cause, Stack: string(debug.Stack())})
 	}
 }
 
@@ -253,70 +334,25 @@ func (p *Process) kill(cause error) {
 	p.dead.Store(true)
 	p.cancel(cause)
 	w.mutex.Lock()
+	defer w.mutex.Unlock()
 	timers := p.active
 	p.active = nil
 	for _, t := range timers {
 		t.active = false
 		t.generation++
-		if t.function == nil {
-			t.releaseLocked(w.now.Load())
-		}
+		t.releaseLocked(w.now.Load())
 	}
-	w.mutex.Unlock()
 	w.dirty.Store(true)
 }
 
-// alive is asked by every call that code of this incarnation makes into the world.
+// alive is asked by every call that code of this incarnation makes into the world and that can fail. A Service calls on
+// the engine's goroutine, which must not end.
 func (p *Process) alive() error {
 	if !p.dead.Load() {
 		return nil
 	}
-	if p.afterDeath.Add(1) > maxCallsAfterCrash {
-		exitGoroutine()
+	if p.node.service == nil && p.afterDeath.Add(1) > maxCallsAfterCrash {
+		runtime.Goexit()
 	}
 	return ErrCrashed
-}
-
-func (p *Process) addTimer(t *timer) {
-	t.active = true
-	t.index = len(p.active)
-	p.active = append(p.active, t)
-}
-
-func (p *Process) removeTimer(t *timer) {
-	t.active = false
-	t.generation++
-	if t.index >= len(p.active) || p.active[t.index] != t {
-		return // released by kill
-	}
-	last := len(p.active) - 1
-	p.active[t.index] = p.active[last]
-	p.active[t.index].index = t.index
-	p.active = p.active[:last]
-}
-
-// Do queues f to run on the engine's goroutine before the next event, after the calls that are already under way at
-// this instant. lane orders what several goroutines of one machine queue within one instant: within a lane order of
-// calls, between lanes by number. It is how code on a machine writes to something that the whole world shares, such as
-// a history. A crashed incarnation's f is dropped.
-func (p *Process) Do(lane uint64, f func()) {
-	if p.dead.Load() {
-		return
-	}
-	w := p.node.world
-	w.mutex.Lock()
-	w.outbox = append(w.outbox, item{node: p.node, lane: lane, action: f})
-	w.wakeEngine()
-	w.mutex.Unlock()
-}
-
-// listener finds who listens at an address of this machine.
-func (n *Node) listener(address string) *Listener { return n.listeners[address] }
-
-// sinceStart is true time as code on any goroutine may ask for it.
-func (w *World) sinceStart() int64 {
-	if w.config.RuntimeTimers {
-		return int64(time.Since(w.base))
-	}
-	return w.now.Load()
 }

@@ -36,7 +36,12 @@ const (
 
 var kindNames = [...]string{"", "send", "deliver", "drop", "timer", "node", "note"}
 
-func (k Kind) String() string { return kindNames[k] }
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
 
 // Entry is one event of the trace.
 type Entry struct {

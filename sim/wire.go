@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -72,24 +74,39 @@ func (l *Listener) push(c *wireConn) {
 // Accept waits for the next connection.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
-		l.mutex.Lock()
-		if l.err != nil {
-			l.mutex.Unlock()
+		c, more, err := l.tryAccept()
+		if more || err != nil {
 			signal(l.wake) // for any other goroutine that waits here
-			return nil, opError("accept", l.address, l.err)
 		}
-		if len(l.waiting) > 0 {
-			c := l.waiting[0]
-			l.waiting = l.waiting[1:]
-			l.mutex.Unlock()
+		if err != nil {
+			if dead := l.process.alive(); dead != nil {
+				err = dead
+			}
+			return nil, opError("accept", l.address, err)
+		}
+		if c != nil {
 			return c, nil
 		}
-		l.mutex.Unlock()
 		<-l.wake
 	}
 }
 
-// Close ends the listener; new connections are refused from now on.
+// tryAccept takes a connection if there is one, and tells whether there are more.
+func (l *Listener) tryAccept() (c *wireConn, more bool, err error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.err != nil {
+		return nil, false, l.err
+	}
+	if len(l.waiting) == 0 {
+		return nil, false, nil
+	}
+	c = l.waiting[0]
+	l.waiting = l.waiting[1:]
+	return c, len(l.waiting) > 0, nil
+}
+
+// Close ends the listener; new connections are refused from now on, and those that nobody has accepted are reset.
 func (l *Listener) Close() error {
 	n := l.process.node
 	n.world.mutex.Lock()
@@ -97,28 +114,39 @@ func (l *Listener) Close() error {
 		delete(n.listeners, l.address)
 	}
 	n.world.mutex.Unlock()
-	l.closeNow(net.ErrClosed)
+	waiting := l.closeNow(net.ErrClosed)
+	if waiting == nil {
+		return opError("close", l.address, net.ErrClosed)
+	}
+	for _, c := range waiting {
+		n.world.ask(item{class: itemSend, process: l.process, lane: c.end.lane(), action: c.abort})
+	}
 	return nil
 }
 
-func (l *Listener) closeNow(err error) {
+// closeNow ends the listener and returns the connections that nobody has accepted; nil when it was closed before.
+func (l *Listener) closeNow(err error) []*wireConn {
 	l.mutex.Lock()
-	if l.err == nil {
-		l.err = err
+	defer l.mutex.Unlock()
+	if l.err != nil {
+		return nil
 	}
-	l.mutex.Unlock()
+	l.err = err
+	waiting := append([]*wireConn{}, l.waiting...)
+	l.waiting = nil
 	signal(l.wake)
+	return waiting
 }
 
 // Addr is the address in the world.
 func (l *Listener) Addr() net.Addr { return address(l.address) }
 
-func (n *Node) listenerAddresses() []string {
-	var all []string
-	for a := range n.listeners {
-		all = append(all, a)
-	}
-	slices.Sort(all)
+// takeListeners returns the machine's listeners by address and leaves it without any.
+func (n *Node) takeListeners() []*Listener {
+	n.world.mutex.Lock()
+	defer n.world.mutex.Unlock()
+	all := slices.SortedFunc(maps.Values(n.listeners), func(a, b *Listener) int { return cmp.Compare(a.address, b.address) })
+	n.listeners = nil
 	return all
 }
 
@@ -145,25 +173,67 @@ type wireConn struct {
 	address string
 	wake    chan struct{} // something may have changed for a reader or dialler
 
-	mutex    sync.Mutex
-	inbox    []byte
-	pending  []byte // written and not yet taken by the engine
-	eof      bool
-	err      error // the connection is gone
-	isOpen   bool
-	closed   bool // by this side
-	noWrite  bool // CloseWrite was called
-	writable time.Time
-	until    int64 // true time of the read deadline, 0 = none
-	queued   int64 // the earliest time for which an event of the deadline is queued, 0 = none
-	late     bool  // the read deadline has passed
+	mutex   sync.Mutex
+	inbox   []byte // inbox[taken:] has arrived and was not read
+	taken   int
+	pending []byte // written and not yet taken by the engine
+	eof     bool
+	err     error // the connection is gone
+	isOpen  bool
+	closed  bool // by this side
+	noWrite bool // CloseWrite was called
+	endSent bool // engine's: the peer was told of either
+	read    timeLimit
+	write   timeLimit
+	late    bool // the read deadline has passed
+	readers int  // goroutines that wait in Read
 
-	deadline deadline
+	deadline deadline // of reading; engine's
+}
+
+// timeLimit is a deadline as it was set: on the machine's monotonic clock when it was computed from a reading of the
+// machine's clock, else in true time, which is the runtime's.
+type timeLimit struct {
+	set     bool
+	machine bool
+	at      int64
+}
+
+// limit reads a deadline that a program gave to a connection.
+func (p *Process) limit(t time.Time) timeLimit {
+	if t.IsZero() {
+		return timeLimit{}
+	}
+	n := p.node
+	w := n.world
+	now := w.sinceStart()
+	if !ofMachine(t) {
+		return timeLimit{set: true, at: now + int64(time.Until(t))}
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return timeLimit{set: true, machine: true, at: n.clock.readMonotonic(now) + int64(t.Sub(n.readLocked(now)))}
+}
+
+// passed tells whether a deadline has come.
+func (p *Process) passed(l timeLimit) bool {
+	if !l.set {
+		return false
+	}
+	n := p.node
+	w := n.world
+	now := w.sinceStart()
+	if !l.machine {
+		return now >= l.at
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return n.clock.readMonotonic(now) >= l.at
 }
 
 func newWireConn(e *end, where string) *wireConn {
 	c := &wireConn{end: e, address: where, wake: make(chan struct{}, 1)}
-	c.deadline.conn = c
+	c.deadline = deadline{conn: c, end: e}
 	if e == &e.conn.server {
 		c.isOpen = true
 	}
@@ -179,6 +249,9 @@ func (c *wireConn) opened() {
 
 func (c *wireConn) received(p []byte) {
 	c.mutex.Lock()
+	if c.taken == len(c.inbox) {
+		c.inbox, c.taken = c.inbox[:0], 0
+	}
 	c.inbox = append(c.inbox, p...)
 	c.mutex.Unlock()
 	signal(c.wake)
@@ -224,44 +297,53 @@ func (c *wireConn) await(ctx context.Context) error {
 // Read returns what has arrived, or waits for more.
 func (c *wireConn) Read(p []byte) (int, error) {
 	for {
-		n, err := c.tryRead(p)
-		if n > 0 || err != nil || len(p) == 0 {
-			if err != nil {
-				signal(c.wake) // for any other goroutine that waits here
-				return n, c.readError(err)
-			}
+		n, more, err := c.tryRead(p)
+		if more || err != nil {
+			signal(c.wake) // for any other goroutine that waits here
+		}
+		switch {
+		case err != nil:
+			return n, c.readError(err)
+		case n > 0 || len(p) == 0:
 			return n, nil
 		}
 		<-c.wake
+		c.mutex.Lock()
+		c.readers--
+		c.mutex.Unlock()
 	}
 }
 
-func (c *wireConn) tryRead(p []byte) (int, error) {
+// tryRead takes what is there, and tells whether there is more.
+func (c *wireConn) tryRead(p []byte) (n int, more bool, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	switch {
 	case c.closed:
-		return 0, net.ErrClosed
+		return 0, false, net.ErrClosed
 	case c.late:
-		return 0, os.ErrDeadlineExceeded
-	case len(c.inbox) > 0:
-		n := copy(p, c.inbox)
-		c.inbox = append(c.inbox[:0], c.inbox[n:]...)
-		return n, nil
+		return 0, false, os.ErrDeadlineExceeded
+	case c.taken < len(c.inbox):
+		n = copy(p, c.inbox[c.taken:])
+		c.taken += n
+		return n, c.taken < len(c.inbox), nil
 	case c.err != nil:
-		return 0, c.err
+		return 0, false, c.err
 	case c.eof:
-		return 0, io.EOF
+		return 0, false, io.EOF
 	}
-	return 0, nil
+	if len(p) > 0 {
+		c.readers++ // until Read has waited
+	}
+	return 0, false, nil
 }
 
 func (c *wireConn) readError(err error) error {
-	if err == io.EOF {
-		return err
-	}
 	if dead := c.end.process.alive(); dead != nil {
 		err = dead
+	}
+	if err == io.EOF {
+		return err
 	}
 	return opError("read", c.address, err)
 }
@@ -269,26 +351,32 @@ func (c *wireConn) readError(err error) error {
 // Write hands p to the network as one segment. It never waits: the network's buffer is as large as it takes.
 func (c *wireConn) Write(p []byte) (int, error) {
 	process := c.end.process
-	if err := process.alive(); err != nil {
-		return 0, opError("write", c.address, err)
-	}
-	c.mutex.Lock()
-	err := c.err
-	switch {
-	case c.closed || c.noWrite:
-		err = net.ErrClosed
-	case !c.writable.IsZero() && !time.Now().Before(c.writable):
-		err = os.ErrDeadlineExceeded
-	}
+	err := process.alive()
 	if err == nil {
-		c.pending = append(c.pending, p...)
+		err = c.put(p)
 	}
-	c.mutex.Unlock()
 	if err != nil {
 		return 0, opError("write", c.address, err)
 	}
-	c.queue(len(p))
+	if len(p) > 0 {
+		c.queue(len(p))
+	}
 	return len(p), nil
+}
+
+func (c *wireConn) put(p []byte) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	switch {
+	case c.closed || c.noWrite:
+		return net.ErrClosed
+	case c.err != nil:
+		return c.err
+	case c.end.process.passed(c.write):
+		return os.ErrDeadlineExceeded
+	}
+	c.pending = append(c.pending, p...)
+	return nil
 }
 
 // endOfBytes is the length that stands for the end of what a side sends.
@@ -297,11 +385,7 @@ const endOfBytes = -1
 // queue asks the engine to send the next length pending bytes as one segment, or the end.
 func (c *wireConn) queue(length int) {
 	e := c.end
-	w := e.node.world
-	w.mutex.Lock()
-	w.outbox = append(w.outbox, item{node: e.node, lane: e.lane(), wire: c, length: length})
-	w.wakeEngine()
-	w.mutex.Unlock()
+	e.node.world.ask(item{class: itemSend, process: e.process, lane: e.lane(), wire: c, length: length})
 }
 
 // send is the engine's part of queue.
@@ -309,11 +393,7 @@ func (c *wireConn) send(length int) {
 	e := c.end
 	w := e.node.world
 	if length == endOfBytes {
-		w.transmit(w.newMessage(e, messageFin))
-		if c.isClosed() && !e.gone {
-			e.gone = true
-			e.forget()
-		}
+		c.sendEnd()
 		return
 	}
 	m := w.newMessage(e, messageData)
@@ -321,13 +401,40 @@ func (c *wireConn) send(length int) {
 	m.raw = append(m.raw[:0], c.pending[:length]...)
 	c.pending = append(c.pending[:0], c.pending[length:]...)
 	c.mutex.Unlock()
+	if e.closed {
+		w.recycle(m) // a reset came first
+		return
+	}
 	w.transmit(m)
 }
 
-func (c *wireConn) isClosed() bool {
+// sendEnd sends the end of what this side has to say, once, also when CloseWrite was followed by Close.
+func (c *wireConn) sendEnd() {
+	e := c.end
+	w := e.node.world
 	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.closed
+	closed, again := c.closed, c.endSent
+	c.endSent = true
+	c.mutex.Unlock()
+	switch {
+	case e.gone:
+	case closed && !again:
+		e.hangUp()
+	case closed:
+		e.gone = true
+		e.forget()
+	case !again:
+		w.transmit(w.newMessage(e, messageFin))
+	}
+}
+
+// abort cuts the connection from this side.
+func (c *wireConn) abort() {
+	e := c.end
+	if !e.gone {
+		e.cut(ErrReset)
+		e.node.world.transmitControl(e, messageReset)
+	}
 }
 
 // CloseWrite tells the peer that no more bytes follow; reading goes on.
@@ -356,20 +463,37 @@ func (c *wireConn) Close() error {
 	return nil
 }
 
-func (c *wireConn) LocalAddr() net.Addr  { return address(c.end.node.name) }
-func (c *wireConn) RemoteAddr() net.Addr { return address(c.end.peer.node.name) }
+// LocalAddr is the server's address at its end; at the client's, its machine and the number of the connection.
+func (c *wireConn) LocalAddr() net.Addr { return c.addressOf(c.end) }
 
-// SetDeadline sets both deadlines, times of the runtime's clock as for any net.Conn.
+// RemoteAddr is the LocalAddr of the other end.
+func (c *wireConn) RemoteAddr() net.Addr { return c.addressOf(c.end.peer) }
+
+func (c *wireConn) addressOf(e *end) net.Addr {
+	if e == &e.conn.server {
+		return address(c.address)
+	}
+	return address(fmt.Sprintf("%s:%d", e.node.name, e.conn.id))
+}
+
+// SetDeadline sets both deadlines. A time that was computed from the machine's clock is one of that clock; any other is
+// one of the runtime's clock, which shows true time (and stands still unless the world has RuntimeTimers).
 func (c *wireConn) SetDeadline(t time.Time) error {
-	c.SetWriteDeadline(t)
+	if err := c.SetWriteDeadline(t); err != nil {
+		return err
+	}
 	return c.SetReadDeadline(t)
 }
 
 // SetWriteDeadline makes writes after t fail; a write never waits.
 func (c *wireConn) SetWriteDeadline(t time.Time) error {
+	limit := c.end.process.limit(t)
 	c.mutex.Lock()
-	c.writable = t
-	c.mutex.Unlock()
+	defer c.mutex.Unlock()
+	if c.closed {
+		return opError("set", c.address, net.ErrClosed)
+	}
+	c.write = limit
 	return nil
 }
 
@@ -377,26 +501,21 @@ func (c *wireConn) SetWriteDeadline(t time.Time) error {
 // that it has its place in the order of events.
 func (c *wireConn) SetReadDeadline(t time.Time) error {
 	e := c.end
-	var until int64
-	var rest time.Duration
-	if !t.IsZero() {
-		rest = time.Until(t)
-		until = e.node.world.sinceStart() + int64(rest)
-	}
+	limit := e.process.limit(t)
+	late := e.process.passed(limit)
 	c.mutex.Lock()
-	c.late = !t.IsZero() && rest <= 0
-	c.until = until
-	queue := until != 0 && !c.late && (c.queued == 0 || until < c.queued)
-	if queue {
-		c.queued = until
+	defer c.mutex.Unlock()
+	if c.closed {
+		return opError("set", c.address, net.ErrClosed)
 	}
-	late := c.late
-	c.mutex.Unlock()
+	sooner := limit.set && !late && !(c.read.set && c.read.machine == limit.machine && c.read.at <= limit.at)
+	c.read, c.late = limit, late
 	if late {
+		c.read = timeLimit{}
 		signal(c.wake)
 	}
-	if queue {
-		e.process.Do(e.lane(), func() { c.deadline.ensure(e.node, until) })
+	if sooner {
+		e.node.world.ask(item{class: itemSend, process: e.process, lane: e.lane(), action: c.deadline.ensure})
 	}
 	return nil
 }
@@ -404,13 +523,30 @@ func (c *wireConn) SetReadDeadline(t time.Time) error {
 func (c *wireConn) target() int64 {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.queued = c.until // the event that asks is gone; the next one, if any, is queued for this time
-	return c.until
+	switch {
+	case !c.read.set:
+		return never
+	case c.read.machine:
+		return c.end.node.clock.when(c.read.at)
+	}
+	return c.read.at
+}
+
+func (c *wireConn) postpone(span int64) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.read.at += span
+}
+
+func (c *wireConn) awaited() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.readers > 0
 }
 
 func (c *wireConn) timedOut() {
 	c.mutex.Lock()
-	c.late, c.until, c.queued = true, 0, 0
+	c.late, c.read = true, timeLimit{}
 	c.mutex.Unlock()
 	signal(c.wake)
 }

@@ -8,11 +8,8 @@ import (
 	"time"
 )
 
-// echo answers every request with its own words and counts them.
-type echo struct {
-	node  *Node
-	count int
-}
+// echo is a Service that answers every request with its own words and counts them.
+type echo struct{ count int }
 
 type echoSession struct {
 	echo *echo
@@ -39,60 +36,92 @@ func (s *echoSession) Bytes(p []byte) {
 }
 func (s *echoSession) Closed() {}
 
-func TestSmoke(t *testing.T) {
-	for _, runtimeTimers := range []bool{false, true} {
-		var log []string
-		r := Run(t, Config{Seed: 1, Trace: Full, RuntimeTimers: runtimeTimers}, func(w *World) {
-			w.NewNode(NodeConfig{Name: "server", Service: &echo{}})
-			n := w.NewNode(NodeConfig{Name: "c1"})
-			p := n.Process()
-			p.Go("main", func() {
-				d := p.NewDirectClient(DirectConfig{Address: "server"})
-				for i := range 3 {
-					v, err := d.Do(context.Background(), "HELLO", i)
-					log = append(log, fmt.Sprint(v, err, w.Now() > 0))
-				}
-				c, err := p.Dial(context.Background(), "tcp", "server:1")
-				if err != nil {
-					log = append(log, err.Error())
-					return
-				}
-				c.SetReadDeadline(time.Now().Add(time.Second))
-				c.Write([]byte("a  b"))
-				b := make([]byte, 10)
-				k, err := c.Read(b)
-				log = append(log, fmt.Sprint(string(b[:k]), err))
-				p.Clock().Sleep(time.Second)
-				c.Close()
-			})
-			w.RunUntil(time.Minute, nil)
-		})
-		t.Log(strings.Join(log, "\n"))
-		for _, e := range r.Trace.Entries {
-			t.Log(e)
-		}
-		t.Log(r.Hash, r.Leaks, r.Err, r.End)
+// journal collects what goroutines of a world report, in the world's order.
+type journal struct{ lines []string }
+
+// log reports from a goroutine of p.
+func (j *journal) log(p *Process, format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	w := p.node.world
+	p.Do(0, func() { j.lines = append(j.lines, fmt.Sprintf("%s %s %s", milliseconds(w.Now()), p.node.name, line)) })
+}
+
+func (j *journal) String() string { return strings.Join(j.lines, "\n") }
+
+// milliseconds rounds true time so that the nanoseconds of event streams do not show.
+func milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%.1fms", float64(d.Round(100*time.Microsecond))/float64(time.Millisecond))
+}
+
+func expect(t *testing.T, j *journal, want ...string) {
+	t.Helper()
+	if got := j.String(); got != strings.Join(want, "\n") {
+		t.Errorf("reported:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
 	}
 }
 
-func BenchmarkDirectEcho(b *testing.B) {
-	b.ReportAllocs()
-	for _, runtimeTimers := range []bool{false, true} {
-		b.Run(fmt.Sprintf("runtimeTimers=%v", runtimeTimers), func(b *testing.B) {
-			n := b.N
-			Run(&testing.T{}, Config{Seed: 1, RuntimeTimers: runtimeTimers, MaxEvents: 1 << 60}, func(w *World) {
-				w.NewNode(NodeConfig{Name: "server", Service: &echo{}})
-				p := w.NewNode(NodeConfig{Name: "c1"}).Process()
-				done := false
-				p.Go("main", func() {
-					d := p.NewDirectClient(DirectConfig{Address: "server"})
-					for range n {
-						d.Do(p.Context(), "SETNX", "job")
-					}
-					p.Do(0, func() { done = true })
-				})
-				w.RunUntil(1<<62, func() bool { return done })
-			})
+// clean fails the test unless the run ended well and left nothing behind.
+func clean(t *testing.T, r Result) Result {
+	t.Helper()
+	if r.Err != nil || len(r.Leaks) > 0 {
+		t.Fatalf("the run ended with error %v, leaks %v", r.Err, r.Leaks)
+	}
+	return r
+}
+
+// steady is a world whose messages all take a millisecond.
+func steady(config Config) Config {
+	config.Latency = Fixed(time.Millisecond)
+	return config
+}
+
+// both runs a test in worlds without and with the runtime's timers.
+func both(t *testing.T, f func(t *testing.T, config Config)) {
+	for _, timers := range []bool{false, true} {
+		t.Run(fmt.Sprintf("runtime timers %v", timers), func(t *testing.T) {
+			f(t, steady(Config{Seed: 1, Trace: Full, RuntimeTimers: timers}))
 		})
 	}
+}
+
+func TestEchoOverBothTransports(t *testing.T) {
+	both(t, func(t *testing.T, config Config) {
+		var j journal
+		clean(t, Run(t, config, func(w *World) {
+			w.NewNode(NodeConfig{Name: "server", Service: &echo{}})
+			p := w.NewNode(NodeConfig{Name: "c1"}).Process()
+			p.Go("main", func() {
+				d := p.NewDirectClient(DirectConfig{Address: "server"})
+				for i := range 3 {
+					v, err := d.Do(context.Background(), "HELLO", i, []byte("b"), true, 1.5, nil)
+					j.log(p, "%v %v", v, err)
+				}
+				_, err := d.Do(context.Background(), struct{}{})
+				j.log(p, "%v", err)
+				c, err := p.Dial(context.Background(), "tcp", "server:1")
+				if err != nil {
+					j.log(p, "%v", err)
+					return
+				}
+				c.Write([]byte("a  b"))
+				b := make([]byte, 10)
+				k, err := c.Read(b)
+				j.log(p, "%s %v, %v to %v", b[:k], err, c.LocalAddr(), c.RemoteAddr())
+				c.Close()
+				d.Close()
+			})
+			w.RunUntil(time.Minute, nil)
+			if w.Now() != time.Minute {
+				t.Errorf("the world ends at %v, want 1m", w.Now())
+			}
+		}))
+		expect(
+			t, &j,
+			"4.0ms c1 HELLO 0 b 1 1.5  <nil>",
+			"6.0ms c1 HELLO 1 b 1 1.5  <nil>",
+			"8.0ms c1 HELLO 2 b 1 1.5  <nil>",
+			"8.0ms c1 argument {}: a struct {} cannot be sent; use a string, number or bool",
+			"12.0ms c1 a b <nil>, c1:2 to server:1",
+		)
+	})
 }

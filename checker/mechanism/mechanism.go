@@ -168,7 +168,7 @@ func (a *analysis) acquired(process int, t time.Duration) (call, bool) {
 				outermost = c
 			}
 			depth++
-		case c.begin.F == checker.Release && depth > 0:
+		case c.begin.F == checker.Release && c.end.Type != checker.Info && depth > 0:
 			depth--
 		}
 	}
@@ -201,9 +201,24 @@ func (a *analysis) overlap(v checker.Violation) *Finding {
 			return finding(SharedIdentity, []*checker.Event{own}, "%s and %s are both %s; the record named %s, so %s was let in",
 				one.begin.Node, two.begin.Node, owner, one.begin.Node, two.begin.Node)
 		}
-		return nil
+		return a.late(two)
 	}
 	return a.robbed(first, one, two, own, loss)
+}
+
+// late explains a client that entered although another's record stands: it went by what it had learned long before.
+func (a *analysis) late(c call) *Finding {
+	own := a.ownRecord(c)
+	if own == nil {
+		return nil
+	}
+	name := c.begin.Node
+	if own.Command == "GETSET" && own.Previous != nil && !lapsed(own.Previous) {
+		return finding(StaleCheck, []*checker.Event{own}, "the GETSET of %s had replaced the live record of another; %s judged that record %s later and took it for expired",
+			name, name, c.end.Time-own.Time)
+	}
+	return finding(DeadOnArrival, []*checker.Event{own}, "%s took its record for a hold %s after it was written, when its lease had ended",
+		name, c.end.Time-own.Time)
 }
 
 // ownRecord is the last fact of a call by which the record came to name its caller.

@@ -4,6 +4,9 @@
 //   - [Repaired], "redis/getset-repaired": the same record and calls, every transition atomic, checked and fenced.
 //   - [SetNX], "redis/setnx-px": the canonical SET NX PX, fenced, with optional renewal.
 //
+// FAULTS.md numbers the faults of the first; testdata/interleavings plays most of them, and what the others make of
+// the same moments.
+//
 // [Entries] is what the catalogue is told of them. [Record] is the value that the first two keep on the server.
 // [FromGoRedis] makes a go-redis client serve any of them:
 //

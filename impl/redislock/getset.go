@@ -16,7 +16,7 @@ import (
 // questions to the time server are those of the Java original, faults included. It must not be used to protect
 // anything; [Repaired] is the lock to use.
 //
-// Known faults, by what happens:
+// Known faults, by what happens (FAULTS.md has them step by step):
 //
 //   - A contender that loses the GETSET race has written its own name into the record. Its next try takes that record
 //     for its own hold: two holders, without any fault of network or clock.
@@ -205,7 +205,7 @@ func (l *GetSet) contend(ctx context.Context, current Record, mine string) (bool
 // takeOver writes the own record and then looks at what it replaced. When that was alive the attempt has failed, but
 // the record now names the loser: this is where the published lock breaks first.
 func (l *GetSet) takeOver(ctx context.Context, mine string) (bool, error) {
-	reply, err := l.redis.Do(ctx, "GETSET", l.key, mine)
+	reply, err := l.send(ctx, "GETSET", mine)
 	if err != nil {
 		return false, err
 	}
@@ -233,7 +233,7 @@ func (l *GetSet) Unlock(ctx context.Context) error {
 		return fmt.Errorf("redislock: unlock %q by %v: held by %v: %w", l.key, l.owner, current.Owner(), impl.ErrNotOwner)
 	}
 	if current.Count == 1 {
-		_, err := l.redis.Do(ctx, "DEL", l.key)
+		_, err := l.send(ctx, "DEL")
 		return err
 	}
 	current.Count-- // also from zero and below, which then never comes to one
@@ -278,7 +278,7 @@ func (l *GetSet) expired(ctx context.Context, record Record) (bool, error) {
 }
 
 func (l *GetSet) setIfAbsent(ctx context.Context, record string) (bool, error) {
-	reply, err := l.redis.Do(ctx, "SETNX", l.key, record)
+	reply, err := l.send(ctx, "SETNX", record)
 	if err != nil {
 		return false, err
 	}
@@ -290,7 +290,7 @@ func (l *GetSet) setIfAbsent(ctx context.Context, record string) (bool, error) {
 }
 
 func (l *GetSet) read(ctx context.Context) (record Record, present bool, err error) {
-	reply, err := l.redis.Do(ctx, "GET", l.key)
+	reply, err := l.send(ctx, "GET")
 	if err != nil {
 		return Record{}, false, err
 	}
@@ -298,8 +298,22 @@ func (l *GetSet) read(ctx context.Context) (record Record, present bool, err err
 }
 
 func (l *GetSet) write(ctx context.Context, record Record) error {
-	_, err := l.redis.Do(ctx, "SET", l.key, record.String())
+	_, err := l.send(ctx, "SET", record.String())
 	return err
+}
+
+// send sends one command on the lock's key.
+func (l *GetSet) send(ctx context.Context, command string, value ...string) (any, error) {
+	args := make([]any, 0, 3)
+	args = append(args, command, l.key)
+	for _, v := range value {
+		args = append(args, v)
+	}
+	reply, err := l.redis.Do(ctx, args...)
+	if err != nil {
+		return nil, fmt.Errorf("redislock: %s %q: %w", command, l.key, err)
+	}
+	return reply, nil
 }
 
 // decode reads a reply that is a record or nil.

@@ -309,12 +309,12 @@ func (p *play) call(pl *player, args []string) error {
 	pl.calling, pl.cancel = strings.Join(args, " "), cancel
 	go func() {
 		defer cancel()
-		pl.result <- outcome(ctx, pl.lock, what, wait)
+		pl.result <- perform(ctx, pl.lock, what, wait)
 	}()
 	return nil
 }
 
-func outcome(ctx context.Context, lock impl.Lock, what string, wait time.Duration) string {
+func perform(ctx context.Context, lock impl.Lock, what string, wait time.Duration) string {
 	var yes bool
 	var err error
 	switch what {
@@ -515,7 +515,8 @@ func (p *play) describe(args []any) string {
 	return text + ")"
 }
 
-// counter gives ids 101, 102 and so on to the first player, 201 to the second, and never shortens a pause.
+// counter gives ids 101, 102 and so on to the first player, 201 to the second, and shortens each pause by an eighth,
+// so that a handle which waits and one of its goroutines which repeats something never wake together.
 type counter struct{ next uint64 }
 
 func (c *counter) Read(b []byte) (int, error) {
@@ -523,6 +524,8 @@ func (c *counter) Read(b []byte) (int, error) {
 	if len(b) == 16 {
 		c.next++
 		binary.BigEndian.PutUint64(b[8:], c.next)
+	} else {
+		binary.BigEndian.PutUint64(b, 1<<62)
 	}
 	return len(b), nil
 }

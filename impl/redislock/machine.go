@@ -79,21 +79,54 @@ func (m *machine) deadline(asked time.Time, granted time.Duration) time.Time {
 	return asked.Add(min(granted, m.lease) - m.allowance)
 }
 
-// attempt tries once. When refused, hint is how long the rival's lease still runs, 0 where that is not known.
-type attempt func(ctx context.Context) (granted bool, hint time.Duration, err error)
+// outcome is what came of an attempt that was answered.
+type outcome int
+
+const (
+	denied  outcome = iota // somebody else holds the lock
+	granted                // it is ours
+	tooLate                // granted, too late to be of use, and being given back
+)
+
+// attempt tries once to begin a hold of the given id. With denied, hint is how long the rival's lease still runs, 0
+// where that is not known.
+type attempt func(ctx context.Context, id string) (came outcome, hint time.Duration, err error)
+
+// once makes one attempt.
+func (m *machine) once(ctx context.Context, try attempt) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	id, err := m.newID()
+	if err != nil {
+		return false, err
+	}
+	came, _, err := try(ctx, id)
+	return came == granted, err
+}
 
 // poll repeats an attempt until it is granted, fails, or ctx ends; with limited also until wait is over, but then
 // once more. Pauses double from retry to retryMax and are shortened by chance to between half and all of that, so that
 // contenders do not march in step; none outlasts the rival's lease or the wait.
 func (m *machine) poll(ctx context.Context, limited bool, wait time.Duration, try attempt) (bool, error) {
 	started := m.clock.Now()
+	var id string
 	for pause := m.retry; ; pause = min(2*pause, m.retryMax) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		granted, hint, err := try(ctx)
-		if granted || err != nil {
-			return granted, err
+		var err error
+		if id == "" {
+			if id, err = m.newID(); err != nil {
+				return false, err
+			}
+		}
+		came, hint, err := try(ctx, id)
+		if came == granted || err != nil {
+			return came == granted, err
+		}
+		if came == tooLate {
+			id = "" // a release of that id may still be under way, and would end the next hold of the same id
 		}
 		rest, err := m.shorten(pause)
 		if err != nil {
@@ -129,6 +162,7 @@ func (m *machine) shorten(pause time.Duration) (time.Duration, error) {
 func (m *machine) rest(ctx context.Context, d time.Duration) error {
 	timer := m.clock.NewTimer(d)
 	defer timer.Stop()
+	// ranked: the error of ctx is returned even where the timer fired too
 	select {
 	case <-timer.Chan():
 	case <-ctx.Done():

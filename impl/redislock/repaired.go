@@ -116,13 +116,7 @@ func (l *Repaired) acquire(ctx context.Context, limited bool, wait time.Duration
 	if entered, err := l.reenter(ctx); entered || err != nil {
 		return entered, err
 	}
-	id, err := l.newID()
-	if err != nil {
-		return false, err
-	}
-	return l.poll(ctx, limited, wait, func(ctx context.Context) (bool, time.Duration, error) {
-		return l.attempt(ctx, id)
-	})
+	return l.poll(ctx, limited, wait, l.attempt)
 }
 
 // TryLock makes one attempt.
@@ -133,12 +127,7 @@ func (l *Repaired) TryLock(ctx context.Context) (bool, error) {
 	if entered, err := l.reenter(ctx); entered || err != nil {
 		return entered, err
 	}
-	id, err := l.newID()
-	if err != nil {
-		return false, err
-	}
-	granted, _, err := l.attempt(ctx, id)
-	return granted, err
+	return l.once(ctx, l.attempt)
 }
 
 // reenter adds a level to the hold, if there is one. It returns false and no error when there is none.
@@ -174,29 +163,31 @@ func (l *Repaired) reenter(ctx context.Context) (bool, error) {
 }
 
 // attempt tries once to begin a hold of the given id.
-func (l *Repaired) attempt(ctx context.Context, id string) (granted bool, hint time.Duration, err error) {
+func (l *Repaired) attempt(ctx context.Context, id string) (outcome, time.Duration, error) {
 	asked := l.clock.Now()
 	reply, err := l.ask(ctx, id)
 	if err != nil {
 		if !refused(err) {
 			l.clean(id)
 		}
-		return false, 0, l.callError("lock", err)
+		return denied, 0, l.callError("lock", err)
 	}
 	rest := time.Duration(reply[2]) * time.Millisecond
 	if reply[0] == 0 {
-		return false, rest + time.Millisecond, nil // a record lives through its last millisecond
+		return denied, rest + time.Millisecond, nil // a record lives through its last millisecond
 	}
 	deadline := l.deadline(asked, rest)
 	if l.off(noValidityCheck) {
 		deadline = l.clock.Now().Add(l.lease)
 	} else if l.clock.Until(deadline) <= 0 {
-		// Granted, but the answer came too late to be of use. It may still stand: take it away.
-		return false, 0, l.withdraw(ctx, id)
+		if _, err := l.call(ctx, l.scripts.release, 1, id, 0); err != nil {
+			l.clean(id)
+		}
+		return tooLate, 0, nil
 	}
 	l.hold = beginHold(l.clock, id, reply[1], deadline, l.off(noLossReport))
 	l.level, l.leaving = 1, ""
-	return true, 0, nil
+	return granted, 0, nil
 }
 
 // ask sends the request for a hold and returns {granted, token, milliseconds left of the lease that stands now}.
@@ -212,15 +203,6 @@ func (l *Repaired) ask(ctx context.Context, id string) ([]int64, error) {
 		return []int64{mine, state[2], state[3]}, nil
 	}
 	return l.call(ctx, l.scripts.take, 3, id, 1)
-}
-
-// withdraw gives back a hold that came too late.
-func (l *Repaired) withdraw(ctx context.Context, id string) error {
-	_, err := l.call(ctx, l.scripts.release, 1, id, 0)
-	if err != nil {
-		l.clean(id)
-	}
-	return nil // the attempt certainly failed, whatever becomes of its leftover
 }
 
 // Unlock gives up one level. impl.ErrNotOwner means that this handle holds nothing; impl.ErrLost that the hold had

@@ -17,6 +17,8 @@ import (
 // lease from before the request, less an allowance for clocks (knob drift), and that is checked after a success. An
 // acquisition or release with an unknown result is followed by releases in the background.
 //
+// It wants Redis 5 or later, and in a cluster a name with a hash tag, as in "{job}".
+//
 // It is not reentrant: TryLock and TryLockFor by the holder return false, Lock returns impl.ErrHeld.
 //
 // With knob renew=on a goroutine extends the lease every third of it until the unlock. Renewal does not outlast a
@@ -110,13 +112,7 @@ func (l *SetNX) TryLockFor(ctx context.Context, wait time.Duration) (bool, error
 }
 
 func (l *SetNX) acquire(ctx context.Context, limited bool, wait time.Duration) (bool, error) {
-	id, err := l.newID()
-	if err != nil {
-		return false, err
-	}
-	return l.poll(ctx, limited, wait, func(ctx context.Context) (bool, time.Duration, error) {
-		return l.attempt(ctx, id)
-	})
+	return l.poll(ctx, limited, wait, l.attempt)
 }
 
 // TryLock makes one attempt. The holder is refused without one.
@@ -124,15 +120,7 @@ func (l *SetNX) TryLock(ctx context.Context) (bool, error) {
 	if l.hold != nil {
 		return false, l.explain("lock", l.inTheWay(nil))
 	}
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	id, err := l.newID()
-	if err != nil {
-		return false, err
-	}
-	granted, _, err := l.attempt(ctx, id)
-	return granted, err
+	return l.once(ctx, l.attempt)
 }
 
 // inTheWay is what a lock call gets while the handle has a hold: held while it is good, impl.ErrLost once it is over
@@ -145,35 +133,34 @@ func (l *SetNX) inTheWay(held error) error {
 }
 
 // attempt tries once to set the key to id.
-func (l *SetNX) attempt(ctx context.Context, id string) (granted bool, hint time.Duration, err error) {
+func (l *SetNX) attempt(ctx context.Context, id string) (outcome, time.Duration, error) {
 	asked := l.clock.Now()
 	reply, err := l.scripts.acquire.numbers(ctx, l.redis, 3, []string{l.name, l.counter}, id, millis(l.lease))
 	if err != nil {
 		if !refused(err) {
 			l.clean(id)
 		}
-		return false, 0, l.explain("lock", err)
+		return denied, 0, l.explain("lock", err)
 	}
 	rest := time.Duration(reply[2]) * time.Millisecond
 	if reply[0] == 0 {
-		return false, rest + time.Millisecond, nil
+		return denied, rest + time.Millisecond, nil
 	}
 	deadline := l.deadline(asked, rest)
 	if l.off(noValidityCheck) {
 		deadline = l.clock.Now().Add(l.lease)
 	} else if l.clock.Until(deadline) <= 0 {
-		// Granted, but the answer came too late to be of use. It may still stand: take it away.
 		if _, err := l.free(ctx, id); err != nil {
 			l.clean(id)
 		}
-		return false, 0, nil
+		return tooLate, 0, nil
 	}
 	l.hold = beginHold(l.clock, id, reply[1], deadline, false)
 	l.leaving = ""
 	if l.renew {
 		l.startRenewal()
 	}
-	return true, 0, nil
+	return granted, 0, nil
 }
 
 // Unlock frees the lock. impl.ErrNotOwner means that this handle holds nothing, impl.ErrLost that the hold had ended
@@ -248,6 +235,7 @@ func (l *SetNX) startRenewal() {
 	l.start(func() {
 		for {
 			timer := l.clock.NewTimer(l.lease / 3)
+			// ranked: a stop is looked for again below
 			select {
 			case <-timer.Chan():
 			case <-stop:

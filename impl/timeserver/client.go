@@ -50,17 +50,18 @@ func NewClient(options ClientOptions) *Client {
 
 // Millis asks for the server's clock in milliseconds since the Unix epoch.
 func (c *Client) Millis(ctx context.Context) (int64, error) {
+	// ranked: the end of ctx wins, it is looked at first once the turn has come
 	select {
 	case c.turn <- struct{}{}:
 	case <-ctx.Done():
 		return 0, c.explain(ctx.Err())
 	}
 	defer func() { <-c.turn }()
-	if c.closed.Load() {
-		return 0, c.explain(errClosed)
-	}
 	if err := ctx.Err(); err != nil {
 		return 0, c.explain(err)
+	}
+	if c.closed.Load() {
+		return 0, c.explain(errClosed)
 	}
 	if err := c.connect(ctx); err != nil {
 		return 0, c.explain(err)

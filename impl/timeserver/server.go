@@ -71,5 +71,5 @@ func (s *Server) start(f func()) {
 		s.Go(f)
 		return
 	}
-	go f()
+	go f() // production: a machine of the simulation sets Go
 }

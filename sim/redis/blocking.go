@@ -160,15 +160,11 @@ func (c *Conn) parseTimeout(text string) (timeout time.Duration, ok bool) {
 		return 0, false
 	}
 	millis := math.Ceil(seconds * 1000)
-	switch {
-	case millis < 0:
+	if millis < 0 || millis >= math.MaxInt64 { // the conversion to an integer overflows in Redis
 		c.writeError("ERR timeout is negative")
 		return 0, false
-	case millis > maxMillis:
-		c.writeError("ERR timeout is out of range")
-		return 0, false
 	}
-	return time.Duration(millis) * time.Millisecond, true
+	return time.Duration(min(int64(millis), maxMillis)) * time.Millisecond, true
 }
 
 // parseMillis reads a time-out in whole milliseconds.

@@ -65,7 +65,7 @@ func (c *Conn) Command(args []string) (reply any, raw []byte, later bool) {
 		raw = c.out
 	}
 	if c.server.busy() {
-		// Others may be served and write, but not into this buffer: whoever got a reply owns no other.
+		// Others may go on, but none of them writes into this buffer.
 		c.out = nil
 		c.server.settle()
 		c.out = raw
@@ -140,9 +140,7 @@ func (s *Server) forget(c *Conn) {
 // execute carries out one request and appends its reply, unless the connection has to wait for it.
 func (c *Conn) execute(args []string) {
 	start := len(c.out)
-	if !c.scripted {
-		c.server.executed++
-	}
+	c.server.executed++
 	cmd, refusal := lookup(args)
 	switch {
 	case cmd == nil:
@@ -163,6 +161,7 @@ func (c *Conn) execute(args []string) {
 	if c.waiting == nil {
 		c.observe(args, start)
 	}
+	c.server.serveReady() // before the next command of a pipeline, which must not find what others waited for
 }
 
 // perform runs a command whose number of arguments is right.
@@ -197,6 +196,7 @@ func (c *Conn) observe(args []string, start int) {
 // dispatch lets the store answer a request.
 func (c *Conn) dispatch(args []string) {
 	s := c.server
+	s.db(c.db) // the store is about to make it
 	if c.peerDB != c.db {
 		c.peerDB = c.db
 		var ignored []byte

@@ -28,7 +28,7 @@ func expire(name string, unit int64, absolute bool) handler {
 		when *= unit
 		now := c.server.clock.millis
 		if !absolute {
-			if when > math.MaxInt64-now {
+			if when > math.MaxInt64-max(now, 0) {
 				c.invalidExpiry(name)
 				return
 			}
@@ -218,12 +218,12 @@ func swapDB(c *Conn, args []string) {
 	}
 	s := c.server
 	one, two := int(first), int(second)
-	s.touchWatched(one)
-	s.touchWatched(two)
 	s.db(one)
 	s.db(two)
-	c.dispatch(args)
-	s.dbs[one], s.dbs[two] = s.dbs[two], s.dbs[one]
+	s.swapWatched(one, two, func() {
+		c.dispatch(args)
+		s.dbs[one], s.dbs[two] = s.dbs[two], s.dbs[one]
+	})
 }
 
 // flush makes FLUSHDB and FLUSHALL.

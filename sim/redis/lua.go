@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -86,16 +87,11 @@ func (in *interpreter) run(caller, nested *Conn, s *script, keys, argv []string,
 	in.globals.RawSetString("KEYS", in.list(keys))
 	in.globals.RawSetString("ARGV", in.list(argv))
 
-	L := in.state
-	L.Push(L.NewFunctionFromProto(s.body))
-	err := L.PCall(0, 1, in.onError)
+	result, err := in.execute(s)
 	if err == nil {
-		result := L.Get(-1)
-		L.SetTop(0)
 		in.reply(result, 0)
 		return
 	}
-	L.SetTop(0)
 	if in.budget.left < 0 {
 		in.spent = true
 		caller.writeError("BUSY the script was stopped after " +
@@ -103,6 +99,25 @@ func (in *interpreter) run(caller, nested *Conn, s *script, keys, argv []string,
 		return
 	}
 	in.fail(err)
+}
+
+// execute runs the body of a script. The machine panics when its stack is full in the midst of handling an error.
+func (in *interpreter) execute(s *script) (result lua.LValue, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			in.spent = true
+			err = errors.New(chunkName + ": the script overflowed the stack")
+		}
+	}()
+	L := in.state
+	L.Push(L.NewFunctionFromProto(s.body))
+	if err := L.PCall(0, 1, in.onError); err != nil {
+		L.SetTop(0)
+		return nil, err
+	}
+	result = L.Get(-1)
+	L.SetTop(0)
+	return result, nil
 }
 
 func (in *interpreter) list(words []string) *lua.LTable {

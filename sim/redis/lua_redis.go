@@ -97,7 +97,7 @@ func (in *interpreter) request(L *lua.LState) (cmd *command, words []string, ref
 		}
 	}
 	in.words = words
-	if cmd, refusal = lookup(words); cmd == nil {
+	if cmd, _ = lookup(words); cmd == nil {
 		return nil, nil, errScriptUnknown
 	}
 	return cmd, words, ""

@@ -3,6 +3,7 @@ package redis
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -11,7 +12,7 @@ import (
 // leave something behind, is missing here as it is in Redis.
 var (
 	allowedGlobals = []string{
-		"assert", "collectgarbage", "error", "getmetatable", "ipairs", "load", "loadstring", "next", "pairs",
+		"assert", "getmetatable", "ipairs", "load", "loadstring", "next", "pairs",
 		"rawequal", "rawget", "select", "tonumber", "type", "unpack", "xpcall",
 	}
 	allowedLibraries = []library{
@@ -139,6 +140,7 @@ func (in *interpreter) replaceBuiltins() {
 		L.Push(L.ToStringMeta(L.Get(1)))
 		return 1
 	})
+	define("error", raise)
 	define("rawset", func(L *lua.LState) int {
 		table := L.CheckTable(1)
 		if in.protected[table] {
@@ -171,6 +173,21 @@ func (in *interpreter) replaceBuiltins() {
 		}
 		return n
 	})
+}
+
+// raise is error: the position in front of a text is that of the caller, if the caller is written in Lua.
+func raise(L *lua.LState) int {
+	thrown := L.Get(1)
+	level := L.OptInt(2, 1)
+	if text, ok := thrown.(lua.LString); ok && level > 0 {
+		if frame, ok := L.GetStack(level); ok {
+			if _, err := L.GetInfo("Sl", frame, lua.LNil); err == nil && frame.CurrentLine > 0 {
+				thrown = lua.LString(frame.Source+":"+strconv.Itoa(frame.CurrentLine)+": ") + text
+			}
+		}
+	}
+	L.Error(thrown, 0)
+	return 0
 }
 
 // maxText bounds the strings that one library call can make, which costs a script one instruction only.

@@ -195,11 +195,15 @@ func (s *Server) Peek(key string) (value string, ttl time.Duration, ok bool) {
 	}
 	// MGET is the one reader of the store that leaves the time of last use alone.
 	c := s.nested
-	saved := c.out
-	c.out, c.db = nil, 0
+	saved := struct {
+		out   []byte
+		db    int
+		resp3 bool
+	}{c.out, c.db, c.resp3} // a script may be running
+	c.out, c.db, c.resp3 = nil, 0, false
 	c.dispatch([]string{"MGET", key})
 	reply, _, err := decodeReply(c.out)
-	c.out = saved
+	c.out, c.db, c.resp3 = saved.out, saved.db, saved.resp3
 	values, isArray := reply.([]any)
 	if err != nil || !isArray || len(values) != 1 {
 		return "", 0, false

@@ -99,7 +99,7 @@ func (c *Conn) expiryOf(option, amount, commandName string) (millis int64, ok bo
 		return 0, false
 	}
 	if option == "EX" || option == "PX" {
-		if n > math.MaxInt64-c.server.clock.millis {
+		if n > math.MaxInt64-max(c.server.clock.millis, 0) {
 			c.invalidExpiry(commandName)
 			return 0, false
 		}

@@ -93,9 +93,20 @@ func watch(c *Conn, args []string) {
 		return
 	}
 	for _, key := range args[1:] {
-		c.watched = append(c.watched, keyOf{c.db, key})
+		if watched := (keyOf{c.db, key}); !slices.Contains(c.watched, watched) {
+			c.watched = append(c.watched, watched)
+			c.watchInStore(watched)
+		}
 	}
-	c.dispatch(args) // the store remembers the versions
+	c.writeOK()
+}
+
+// watchInStore makes the store remember the version that a key has now.
+func (c *Conn) watchInStore(key keyOf) {
+	selected := c.db
+	c.db = key.db
+	c.silently([]string{"WATCH", key.key})
+	c.db = selected
 }
 
 func unwatch(c *Conn, _ []string) {
@@ -130,14 +141,33 @@ func (c *Conn) silently(args []string) string {
 	return reply
 }
 
-// touchWatched marks the transactions that watch an existing key of a database that is about to be emptied or
-// exchanged: the store does not count that as a change.
+// touchWatched marks the transactions that watch a key of a database that is about to be emptied, if the key exists:
+// the store does not count that as a change.
 func (s *Server) touchWatched(db int) {
 	for _, c := range s.conns {
 		for _, watched := range c.watched {
 			if watched.db == db && s.db(db).Exists(watched.key) {
 				c.touched = true
 			}
+		}
+	}
+}
+
+// swapWatched exchanges two databases for those who watch their keys: a key counts as changed if it exists in either.
+// The store exchanges the versions of keys with the databases, so that what it remembers must be made anew.
+func (s *Server) swapWatched(one, two int, swap func()) {
+	for _, c := range s.conns {
+		changed := c.watchedChanged() // makes the store forget
+		for _, watched := range c.watched {
+			affected := watched.db == one || watched.db == two
+			changed = changed || affected && (s.db(one).Exists(watched.key) || s.db(two).Exists(watched.key))
+		}
+		c.touched = changed
+	}
+	swap()
+	for _, c := range s.conns {
+		for _, watched := range c.watched {
+			c.watchInStore(watched)
 		}
 	}
 }

@@ -1,0 +1,54 @@
+// Package checker judges histories of distributed locks.
+//
+// A History is what was observed of one run, in order: calls and returns of clients, facts seen at the servers,
+// faults. It may come from the simulator or from anywhere else; this package knows neither locks nor worlds. A history
+// is kept as JSONL, one Event a line after a Header, with the keys that Jepsen uses (WriteHistory, ReadHistory;
+// Encoder and Decoder for one event at a time).
+//
+// Check puts a list of properties to a history and gives one Verdict for each:
+//
+//	verdicts := checker.Check(&history, checker.Options{
+//		Promises:      checker.Promises{Reentrant: true},
+//		LivenessBound: 15 * time.Second,
+//	})
+//	for _, v := range verdicts {
+//		fmt.Println(v)
+//	}
+//
+// A verdict is Holds, Violated or Unknown. Unknown is never a pass: it is the answer wherever the history does not put
+// the property to the test (one client alone cannot break mutual exclusion), lacks what it takes to judge, or is too
+// hard to decide. A property that the lock does not promise is marked as Skipped and not judged. A Violation names the
+// events that show it and says in one sentence what went wrong.
+//
+// # Claims
+//
+// Most properties rest on claims: the times during which a client may rightly believe that it holds the lock. A claim
+// lasts from the return of the outermost successful acquire to the first of: the call of the outermost release, the
+// deadline that the lock stated (Event.Deadline, moved by nested acquires and by Renew), the report of its loss, a
+// crash.
+// Mutual exclusion asks whether claims overlap in true time. Linearizability asks something else, whether the answers
+// fit one lock object; a lease lock that hands the lock on in time can pass the one and fail the other.
+//
+// # What a recorder must do
+//
+//   - Give each incarnation of a client a process of its own, and let a process make one call at a time.
+//   - Number the events in the order in which they happened. Index decides order, Time measures.
+//   - Record a call whose outcome nobody knows as Info, or not at all: it stays open.
+//   - State in Event.Count of the call of a nested release how many levels will be left. Without a count a release of
+//     unknown outcome is taken to have given its level back, although the client may be about to repeat it.
+//   - State the Wait of a try that waits: its refusal says nothing about the lock at one instant.
+//   - Record facts of the server where there are any. They tell when a record had lapsed, without which a lock
+//     that takes over dead records cannot be told from one that breaks in. Event.Node is the client whose request
+//     caused the fact, Event.Owner the identity that it gave.
+//   - Name in the Header which Lock protects the Resource if the two have different names and there are several locks.
+//
+// # Limits
+//
+// All properties take O(n log n) time but for linearizability, whose search is exact and takes about as long as long as
+// few operations have an unknown outcome. It says Unknown where more than 256 operations are under way, or of unknown
+// outcome, at one time, or where more orders are possible than Options.Configurations. Before it accuses, Porcupine
+// must agree if the history up to the failing operation has at most Options.PorcupineOperations operations.
+//
+// A refusal that the server's record explains is not put to the lock object, which knows no records. The server may
+// end a hold at any time after its own client took it as over, so an early grant after that is not noticed here.
+package checker

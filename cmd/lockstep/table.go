@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/lockstep-sim/lockstep/scenarios"
+)
+
+// writeTable writes one line for each row.
+func writeTable(out io.Writer, rows []*scenarios.Row) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "RESULT\tSCENARIO\tIMPLEMENTATION\tSEEDS\tTIME\tFOUND\tVIOLATED\tNOT TESTED")
+	for _, row := range rows {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Judgement.Conclusion, row.Scenario.Name,
+			row.Implementation, seedsText(row), elapsedText(row.Elapsed), dash(mechanisms(row)), dash(violated(row)),
+			dash(untested(row)))
+	}
+	table.Flush()
+}
+
+// seedsText is how many seeds were run, and of how many if that differs.
+func seedsText(row *scenarios.Row) string {
+	if all := row.Seeds.Len(); row.Ran < all {
+		return fmt.Sprintf("%d of %d", row.Ran, all)
+	}
+	return fmt.Sprint(row.Ran)
+}
+
+func elapsedText(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
+
+// mechanisms lists what was found, each with the first seed that shows it.
+func mechanisms(row *scenarios.Row) []string {
+	var found []string
+	for _, m := range row.Mechanisms {
+		found = append(found, fmt.Sprintf("%s@%d", m.Mechanism.Ref, m.First.Seed))
+	}
+	return found
+}
+
+// violated lists the violated properties, each with the first seed that shows it.
+func violated(row *scenarios.Row) []string {
+	var found []string
+	for _, p := range row.Properties {
+		if p.Violated > 0 {
+			found = append(found, fmt.Sprintf("%s@%d", p.Property, p.FirstViolated.Seed))
+		}
+	}
+	return found
+}
+
+// untested lists the properties that were to be judged and that no seed put to the test.
+func untested(row *scenarios.Row) []string {
+	var found []string
+	for _, p := range row.Properties {
+		if p.Untested() {
+			found = append(found, string(p.Property))
+		}
+	}
+	return found
+}
+
+func dash(words []string) string {
+	if len(words) == 0 {
+		return "-"
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWords renders a command line that a shell reads back.
+func shellWords(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = word
+		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=@%") != "" {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,0 +1,171 @@
+package house
+
+import (
+	"go/ast"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// layer says what one package may import.
+type layer struct {
+	house   []string // packages of this module
+	modules []string // modules of others
+	tests   []string // more of both, for its tests alone
+}
+
+// layers is the architecture: arrows go down only. impl is production code and knows nothing of the bench; checker
+// judges any history and imports nothing of the house but itself; sim knows no lock, no plan and no property.
+var layers = map[string]layer{
+	".":              {},
+	"internal/house": {modules: []string{"golang.org/x/mod"}},
+
+	"impl":            {modules: []string{clockworkModule}},
+	"impl/timeserver": {house: []string{"impl"}, modules: []string{clockworkModule}},
+	"impl/redislock": {
+		house:   []string{"impl", "impl/timeserver"},
+		modules: []string{clockworkModule, goRedisModule},
+	},
+
+	"sim":       {modules: []string{clockworkModule, "github.com/cespare/xxhash/v2"}},
+	"sim/redis": {house: []string{"sim"}, modules: []string{miniredisModule, "github.com/yuin/gopher-lua"}},
+
+	"checker":           {modules: []string{"github.com/anishathalye/porcupine"}},
+	"checker/mechanism": {house: []string{"checker"}},
+
+	"faults": {house: []string{"sim"}},
+
+	"scenarios": {
+		house: []string{
+			"impl", "impl/redislock", "impl/timeserver", "faults", "checker", "checker/mechanism", "sim", "sim/redis",
+		},
+		modules: []string{clockworkModule, goRedisModule, "github.com/goccy/go-yaml"},
+	},
+
+	"reports": {
+		house:   []string{"checker", "checker/mechanism"},
+		modules: []string{"gonum.org/v1/plot", "golang.org/x/image"},
+		tests:   []string{"scenarios", "sim", "faults"},
+	},
+
+	"cmd/lockstep": {
+		house: []string{
+			"reports", "scenarios", "faults", "checker", "checker/mechanism", "sim", "impl", "impl/timeserver",
+		},
+		modules: []string{
+			clockworkModule, "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
+			"golang.org/x/term",
+		},
+	},
+}
+
+const (
+	clockworkModule = "github.com/jonboulle/clockwork"
+	goRedisModule   = "github.com/redis/go-redis/v9"
+	miniredisModule = "github.com/alicebob/miniredis/v2"
+)
+
+// testModules are what any test may use.
+var testModules = []string{
+	"github.com/cockroachdb/datadriven", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
+	"pgregory.net/rapid", miniredisModule, goRedisModule, clockworkModule,
+}
+
+// guarded lists packages of the standard library that few may import, with the packages that may.
+var guarded = map[string][]string{
+	"C":                nil,
+	"unsafe":           {"sim"},                              // readings with two clocks, see sim/instant.go
+	"math/rand":        nil,                                  // math/rand/v2 has generators that are made explicitly
+	"crypto/rand":      nil,                                  // randomness comes in from outside
+	"testing":          {"sim", "scenarios", "cmd/lockstep"}, // a bubble wants a *testing.T
+	"testing/synctest": {"sim"},
+	"os/exec":          {"internal/house", "scenarios", "cmd/lockstep"},
+	"plugin":           nil,
+	"net/http":         nil,
+	"runtime/debug":    {"sim", "cmd/lockstep"},
+	"log":              nil, // what there is to say is an error, a result or a trace
+	"log/slog":         nil,
+}
+
+func layerRules() []Rule {
+	return []Rule{
+		{"layers", "arrows between packages go down only; every import is in the table of layers.go", arrows},
+		{"types", "everything that is built here has its types checked: what is left out cannot be judged", typed},
+	}
+}
+
+func arrows(t *Tree, report reporter) {
+	for _, p := range t.Packages {
+		allowed, known := layers[p.Path]
+		if !known {
+			report(p.all()[0].ast.Package, "the package %s is not in the table of internal/house/layers.go; "+
+				"add what it may import", p.Path)
+			continue
+		}
+		for _, f := range slices.Concat(p.Files, p.Left) {
+			if !strings.HasSuffix(f.Name, "_test.go") {
+				judgeImports(p, f, allowed.house, allowed.modules, report)
+			}
+		}
+		// A test may also import what stands beside it, and the test-only rows.
+		house := slices.Concat(allowed.house, allowed.tests, []string{p.Path})
+		modules := slices.Concat(allowed.modules, allowed.tests, testModules)
+		for _, f := range p.Tests {
+			judgeImports(p, f, house, modules, report)
+		}
+	}
+}
+
+func judgeImports(p *Package, f *File, house, modules []string, report reporter) {
+	for _, spec := range f.ast.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // the parser reports it
+		}
+		inHouse, isHouse := strings.CutPrefix(imported, Module)
+		switch {
+		case isHouse:
+			if target := path.Clean("." + inHouse); !slices.Contains(house, target) {
+				report(spec.Pos(), "%s must not import %s; the arrows are in internal/house/layers.go", p.Path, target)
+			}
+		case strings.Contains(strings.Split(imported, "/")[0], "."):
+			if !slices.ContainsFunc(modules, func(m string) bool { return below(imported, m) }) {
+				report(spec.Pos(), "%s must not import %s; what it may import of others is in internal/house/layers.go",
+					p.Path, imported)
+			}
+		default:
+			judgeStandard(p, f, spec, imported, report)
+		}
+	}
+}
+
+func judgeStandard(p *Package, f *File, spec *ast.ImportSpec, imported string, report reporter) {
+	allowed, isGuarded := guarded[imported]
+	if isGuarded && !strings.HasSuffix(f.Name, "_test.go") && !slices.Contains(allowed, p.Path) {
+		report(spec.Pos(), "%s must not import %s; who may is in internal/house/layers.go", p.Path, imported)
+	}
+}
+
+// below tells whether a package belongs to a module or lies under a path.
+func below(imported, module string) bool {
+	return imported == module || strings.HasPrefix(imported, module+"/")
+}
+
+// leftOut lists the files that build constraints may leave out of the usual build, with the reason.
+var leftOut = map[string]string{}
+
+// typed reports what the rules cannot see: files that are not built here and packages that do not compile.
+func typed(t *Tree, report reporter) {
+	for _, p := range t.Packages {
+		for _, f := range p.Left {
+			if leftOut[f.Name] == "" && !strings.HasSuffix(f.Name, "_test.go") {
+				report(f.ast.Package, "build constraints leave this file out, so nobody judges it; "+
+					"name it in internal/house/layers.go with the reason")
+			}
+		}
+		if len(p.faults) > 0 { // one is enough: go vet lists all
+			report(p.faults[0].Pos, "%s", p.faults[0].Msg)
+		}
+	}
+}

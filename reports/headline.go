@@ -1,0 +1,145 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lockstep-sim/lockstep/checker"
+)
+
+// labels say in a few words what each kind of violation is.
+var labels = map[string]string{
+	checker.KindOverlap:            "Two holders at once",
+	checker.KindIllegalAcquire:     "Given while it was held",
+	checker.KindIllegalRefusal:     "Refused while it was free",
+	checker.KindIllegalRelease:     "Released by a client that did not hold it",
+	checker.KindIllegalDenial:      "Its owner was told that it is not",
+	checker.KindForeignRelease:     "A release took away another's hold",
+	checker.KindReleaseWithoutHold: "A release of nothing succeeded",
+	checker.KindHolderRefused:      "A holder could not release",
+	checker.KindWrongCount:         "Client and record count different levels",
+	checker.KindStaleWrite:         "A write by a former holder",
+	checker.KindWriteWithoutHold:   "A write without the lock",
+	checker.KindTokenAccepted:      "An old token was accepted",
+	checker.KindTokenFell:          "A token fell",
+	checker.KindTokenReused:        "A token was given twice",
+	checker.KindTokenChanged:       "A token changed inside one hold",
+	checker.KindStuck:              "The lock is stuck",
+	checker.KindStarvation:         "A client waits while others enter",
+}
+
+// headline says what was violated.
+func headline(v checker.Violation) string {
+	label, known := labels[v.Kind]
+	if !known {
+		label = "Violated"
+	}
+	return label + ": " + strings.TrimSuffix(v.Text, ".") + "."
+}
+
+// conclusion says what it came to: the mechanism at work in this run, and who was harmed how.
+func (t *teller) conclusion() string {
+	var sentences []string
+	if t.finding != nil && t.finding.Text != "" {
+		sentences = append(sentences, sentence(t.finding.Text))
+	}
+	switch t.violation.Kind {
+	case checker.KindOverlap:
+		sentences = append(sentences, t.overlapConclusion()...)
+	case checker.KindStuck:
+		sentences = append(sentences, t.stuckConclusion())
+	case checker.KindStaleWrite, checker.KindWriteWithoutHold:
+		sentences = append(sentences, "A resource that checks nothing takes such a write; a token that rises from hold to "+
+			"hold lets it refuse.")
+	default:
+		sentences = append(sentences, outcomes[t.violation.Kind])
+	}
+	return strings.TrimSpace(strings.Join(sentences, " "))
+}
+
+// outcomes say what the kinds of violations come to whose conclusion needs no figures.
+var outcomes = map[string]string{
+	checker.KindIllegalAcquire:     "No order of the calls, one at a time, explains this answer.",
+	checker.KindIllegalRefusal:     "No order of the calls, one at a time, explains this answer.",
+	checker.KindIllegalRelease:     "No order of the calls, one at a time, explains this answer.",
+	checker.KindIllegalDenial:      "No order of the calls, one at a time, explains this answer.",
+	checker.KindForeignRelease:     "The next client can enter while the one that was robbed still works.",
+	checker.KindReleaseWithoutHold: "The caller cannot tell that it had lost the lock.",
+	checker.KindHolderRefused:      "It learns only now that the lock was no longer its own.",
+	checker.KindWrongCount:         "The lock will be given back too early or not at all.",
+	checker.KindTokenAccepted:      "The check on tokens at the resource did not do its work.",
+	checker.KindTokenFell:          "The resource would refuse the rightful holder and accept a former one.",
+	checker.KindTokenReused:        "The resource cannot tell the two holds apart.",
+	checker.KindTokenChanged:       "The resource may refuse what the holder sends with its first token.",
+	checker.KindStarvation:         "The others were always quicker: nothing in the lock lets the one that waits in.",
+}
+
+// overlapConclusion says how long two believed to hold, whom the record named, and what they wrote meanwhile.
+func (t *teller) overlapConclusion() []string {
+	v := t.violation
+	both := t.c.names(v.Processes)
+	sentences := []string{fmt.Sprintf("For %s %s both worked under one lock%s.", length(v.To-v.From), both, t.recordDuring())}
+	var writes []string
+	for i := range t.c.events {
+		e := &t.c.events[i]
+		if e.F == checker.Applied && v.From <= e.Time && e.Time < v.To && t.involves(t.c.process(i)) {
+			writes = append(writes, fmt.Sprintf("%s at %s", t.c.name(t.c.process(i)), seconds(e.Time)))
+		}
+	}
+	if len(writes) > 4 {
+		writes = append(writes[:3:3], fmt.Sprintf("%d more", len(writes)-3))
+	}
+	if len(writes) > 0 {
+		sentences = append(sentences, "Meanwhile the resource was written to by "+join(writes)+".")
+	}
+	return sentences
+}
+
+// recordDuring says whom the lock's record named while the violation lasted.
+func (t *teller) recordDuring() string {
+	first := t.c.lastFactBy(t.violation.From)
+	if first == none {
+		return ""
+	}
+	var named []string
+	add := func(i int) {
+		name := "nobody"
+		if e := &t.c.events[i]; e.Record != nil {
+			name = t.c.ownerName(e.Record, i)
+		}
+		if len(named) == 0 || named[len(named)-1] != name {
+			named = append(named, name)
+		}
+	}
+	add(first)
+	for _, i := range t.c.facts {
+		if i > first && t.c.events[i].Time < t.violation.To {
+			add(i)
+		}
+	}
+	if len(named) > 4 {
+		named = append(named[:3:3], "others")
+	}
+	return ", while its record named " + strings.Join(named, ", then ")
+}
+
+// stuckConclusion says whom the record named and how the wait ended.
+func (t *teller) stuckConclusion() string {
+	v := t.violation
+	text := fmt.Sprintf("Nobody held %s for %s although the faults were over", v.Key, length(v.To-v.From))
+	for _, claim := range t.c.claims {
+		if claim.Start >= v.To {
+			return text + fmt.Sprintf("; then %s got it.", t.c.name(claim.Process))
+		}
+	}
+	return text + ", and nobody got it before the run ended."
+}
+
+// sentence gives a clause its full stop, and a capital where it does not begin with a name.
+func sentence(text string) string {
+	text = strings.TrimSuffix(text, ".") + "."
+	if word, _, _ := strings.Cut(text, " "); word == "the" || word == "an" || word == "a" {
+		return strings.ToUpper(text[:1]) + text[1:]
+	}
+	return text
+}

@@ -1,0 +1,225 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lockstep-sim/lockstep/checker"
+)
+
+// factStep tells what became of the record.
+func (t *teller) factStep(i int, s *ranked) bool {
+	e := &t.c.events[i]
+	by := t.c.process(i)
+	s.rank = important
+	if by != none && !t.involves(by) && !t.touchesInvolved(i) {
+		s.rank = rounding
+	}
+	s.Who = "server"
+	if by != none {
+		s.Who = t.c.name(by)
+	}
+	s.Clock = t.c.clocks.leaseReading(e.Previous, e.Time)
+	if e.Record != nil {
+		s.Clock = t.c.clocks.leaseReading(e.Record, e.Time)
+	}
+	switch {
+	case e.F == checker.RecordSet && e.Record == nil:
+		return false
+	case e.F == checker.RecordSet:
+		s.Text = t.prefix(i) + t.setWords(i)
+	default:
+		s.Text = t.prefix(i) + t.goneWords(i)
+	}
+	return true
+}
+
+// touchesInvolved tells whether a fact changed the record of somebody involved.
+func (t *teller) touchesInvolved(i int) bool {
+	e := &t.c.events[i]
+	return e.Previous != nil && t.involves(t.c.ownerOf(e.Previous, t.c.factBefore(i)))
+}
+
+// prefix names the command by which a client changed the record, and the call that it belongs to unless that is to
+// acquire the lock.
+func (t *teller) prefix(i int) string {
+	e := &t.c.events[i]
+	if t.c.process(i) == none {
+		return ""
+	}
+	command := e.Command
+	if strings.HasPrefix(command, "EVAL") || strings.HasPrefix(command, "FCALL") {
+		command = "script"
+	}
+	id := t.c.callAt[i]
+	late := id != none && t.c.late(i)
+	switch {
+	case id != none && late:
+		command = strings.TrimSpace("late " + command)
+	case id != none && t.c.events[t.c.calls[id].begin].F == checker.Release:
+		command = strings.TrimSpace(command + " of its unlock")
+	}
+	if command == "" {
+		return ""
+	}
+	return command + ": "
+}
+
+// recordOf renders the record that a fact found: "the dead record of c1 (lease until 2.005 s)".
+func (t *teller) recordOf(i int) string {
+	e := &t.c.events[i]
+	state, lease := "", ""
+	if over, known := lapsed(e.Previous); known {
+		state = map[bool]string{true: "dead ", false: "live "}[over]
+	}
+	if e.Previous.Expires != 0 {
+		lease = " (lease " + t.c.clocks.until(e.Previous, e.Time) + ")"
+	}
+	return "the " + state + "record of " + t.c.ownerName(e.Previous, t.c.factBefore(i)) + lease
+}
+
+// lease renders the lease of the record that a fact set.
+func (t *teller) lease(i int) string {
+	e := &t.c.events[i]
+	if e.Record.Expires == 0 {
+		return ""
+	}
+	text := ", lease " + t.c.clocks.until(e.Record, e.Time)
+	if over, _ := lapsed(e.Record); over {
+		text += ", which was over already when it was written"
+	}
+	return text
+}
+
+func levels(n int64) string {
+	if n <= 1 {
+		return ""
+	}
+	return " with " + plural(n, "level")
+}
+
+// setWords tells by what a record was replaced.
+func (t *teller) setWords(i int) string {
+	e := &t.c.events[i]
+	switch {
+	case e.Previous == nil && e.Command == "GETSET":
+		return "finds no record left and puts its own there" + levels(e.Record.Count) + t.lease(i) + t.consequence(i)
+	case e.Previous == nil:
+		return "makes the record in its own name" + levels(e.Record.Count) + t.lease(i)
+	case e.Previous.Owner == e.Record.Owner:
+		return t.ownSetWords(i)
+	}
+	id := t.c.callAt[i]
+	if id != none && t.c.events[t.c.calls[id].begin].F == checker.Release {
+		return "puts its own record back" + levels(e.Record.Count) + " over " + t.recordOf(i) + t.lease(i)
+	}
+	return "replaces " + t.recordOf(i) + " by its own" + levels(e.Record.Count) + t.lease(i) + t.consequence(i)
+}
+
+// ownSetWords tells what a client did with a record that names it.
+func (t *teller) ownSetWords(i int) string {
+	e := &t.c.events[i]
+	before := t.c.factBefore(i)
+	over, known := lapsed(e.Previous)
+	dead := over && known
+	who := "its own name in the record"
+	if writer := t.writer(before); writer != none && writer != t.c.process(i) {
+		who = "the record of " + t.c.name(writer) + " but takes it for its own, since both go by one identity,"
+	}
+	switch {
+	case e.Record.Count > e.Previous.Count && dead:
+		return fmt.Sprintf("finds %s, dead since its lease ended, and counts %s%s", who, plural(e.Record.Count, "level"), t.lease(i))
+	case e.Record.Count > e.Previous.Count:
+		return fmt.Sprintf("finds %s and counts %s%s%s", who, plural(e.Record.Count, "level"), t.lease(i), t.unknowing(i))
+	case e.Record.Count < e.Previous.Count && t.inRelease(i):
+		return fmt.Sprintf("gives back a level: the record counts %s%s", plural(e.Record.Count, "level"), t.lease(i))
+	case dead:
+		return fmt.Sprintf("replaces its own dead record%s by a fresh one that counts %s%s", levels(e.Previous.Count),
+			plural(e.Record.Count, "level"), t.lease(i))
+	case e.Record.Expires > e.Previous.Expires:
+		return "extends the lease of its record" + strings.Replace(t.lease(i), ", lease", "", 1)
+	}
+	return fmt.Sprintf("writes its record again, now with %s%s", plural(e.Record.Count, "level"), t.lease(i))
+}
+
+// writer is the process that set the record in force after a fact.
+func (t *teller) writer(fact int) int {
+	if fact == none {
+		return none
+	}
+	return t.c.process(fact)
+}
+
+func (t *teller) inRelease(i int) bool {
+	id := t.c.callAt[i]
+	return id != none && t.c.events[t.c.calls[id].begin].F == checker.Release
+}
+
+// unknowing says that a client counted a level up although it did not hold one: the record that it found is a leftover
+// of its own earlier attempt.
+func (t *teller) unknowing(i int) string {
+	process := t.c.process(i)
+	if slices.Contains(t.c.holding(t.c.events[i].Time, none), process) || t.writer(t.c.factBefore(i)) != process {
+		return ""
+	}
+	return ", though it held none"
+}
+
+// consequence tells what the caller of a GETSET made of what it had replaced, as its call shows.
+func (t *teller) consequence(i int) string {
+	e := &t.c.events[i]
+	id := t.c.callAt[i]
+	if id == none || e.Command != "GETSET" {
+		return ""
+	}
+	c := t.c.calls[id]
+	again := len(c.facts) > 0 && c.facts[len(c.facts)-1] > i
+	won := c.end != none && c.end > i && t.c.events[c.end].Type == checker.OK
+	refused := c.end != none && c.end > i && t.c.events[c.end].Type == checker.Fail
+	over, known := lapsed(orEmpty(e.Previous))
+	switch {
+	case known && over && !refused:
+		return ""
+	case again || refused:
+		return ", and takes that for a lost race"
+	case won && known:
+		return ", and takes that for a dead one when it looks at it later"
+	}
+	return ""
+}
+
+func orEmpty(r *checker.Record) *checker.Record {
+	if r == nil {
+		return &checker.Record{}
+	}
+	return r
+}
+
+// goneWords tells how a record was removed.
+func (t *teller) goneWords(i int) string {
+	e := &t.c.events[i]
+	if e.Previous == nil {
+		return "the record is removed"
+	}
+	before := t.c.factBefore(i)
+	owner := t.c.ownerName(e.Previous, before)
+	switch e.Command {
+	case checker.CommandExpire:
+		return "removes the record of " + owner + ": its lease is over"
+	case checker.CommandRestart:
+		return "comes back without its data: " + t.recordOf(i) + " is gone"
+	}
+	by := t.c.process(i)
+	switch {
+	case by == none:
+		return "loses " + t.recordOf(i)
+	case e.Previous.Owner == e.Owner && t.writer(before) == by:
+		text := "deletes its own record" + levels(e.Previous.Count)
+		if over, known := lapsed(e.Previous); known && over {
+			text = "deletes its own dead record" + levels(e.Previous.Count)
+		}
+		return text
+	}
+	return "deletes " + t.recordOf(i) + levels(e.Previous.Count)
+}

@@ -1,0 +1,175 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lockstep-sim/lockstep/checker"
+	"github.com/lockstep-sim/lockstep/checker/mechanism"
+	"github.com/lockstep-sim/lockstep/faults"
+)
+
+// Hunt looks for the first seed in which a lock breaks a promise.
+type Hunt struct {
+	Scenario       *Scenario
+	Implementation string
+	Seeds          Seeds
+	Transport      Transport
+	Workers        Workers
+	// Property is the one to see violated; "" = any that the lock promises.
+	Property checker.Property
+	// Mechanism is the one to be recognised, by name or number; "" = any, or none.
+	Mechanism string
+	// Enough ends the hunt early: once it is closed no further seed is begun.
+	Enough <-chan struct{}
+	// Progress is told after each seed how many were run; it may be nil.
+	Progress func(done, all int)
+}
+
+// Catch is what a hunt brings home.
+type Catch struct {
+	// Row counts the seeds that were run. It is judged as if nothing were expected of the lock.
+	Row *Row
+	// Found says that Seed broke a promise and that no seed before it did.
+	Found bool
+	Seed  uint64
+	// Hash is the hash of that run.
+	Hash uint64
+}
+
+// Run hunts. The seed that it finds is the first one that there is, however many workers look for it.
+func (h *Hunt) Run(ctx context.Context) (*Catch, error) {
+	if h.Mechanism != "" && !isMechanism(h.Mechanism) {
+		return nil, fmt.Errorf("no mechanism is named %q: want R1 to R19 or a name such as %s", h.Mechanism,
+			mechanism.LoserEnters.Name)
+	}
+	if h.Property != "" && !isProperty(string(h.Property)) {
+		return nil, fmt.Errorf("no property is named %q: want one of %v", h.Property, checker.Properties())
+	}
+	// A campaign of one row knows how to count and to judge; only its end is another.
+	c := Campaign{
+		Scenarios: []*Scenario{h.Scenario}, Implementations: []string{h.Implementation}, Seeds: h.Seeds,
+		Transport: h.Transport,
+	}
+	rows, err := c.rows()
+	if err != nil {
+		return nil, err
+	}
+	rows[0].Stated, rows[0].Expectation = false, Expectation{Faults: rows[0].Expectation.Faults}
+	r := &huntRun{hunt: h, campaign: &c, row: newRowRun(0, rows[0]), found: -1}
+	err = h.Workers.run(ctx, r.next, r.absorb)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+	rows[0].Interrupted = err != nil
+	return r.catch(), nil
+}
+
+// huntRun is a hunt under way.
+type huntRun struct {
+	hunt     *Hunt
+	campaign *Campaign
+	row      *rowRun
+	found    int // place of the first seed known to break a promise, -1 = none
+}
+
+// next is the next seed, as long as none before it has been found.
+func (r *huntRun) next() (task, bool) {
+	if r.found >= 0 || r.row.begun == len(r.row.results) {
+		return task{}, false
+	}
+	select {
+	case <-r.hunt.Enough:
+		r.row.row.EndedEarly = true
+		return task{}, false
+	default:
+	}
+	r.row.begun++
+	return r.row.task(r.campaign, r.row.begun-1), true
+}
+
+// absorb takes in a result. Seeds are begun in order, so that all before the one found are on their way already.
+func (r *huntRun) absorb(result seedResult) {
+	r.row.results[result.Place] = &result
+	r.row.answered++
+	if r.hunt.Progress != nil {
+		r.hunt.Progress(r.row.answered, len(r.row.results))
+	}
+	if r.hunt.wants(&result) && (r.found < 0 || result.Place < r.found) {
+		r.found = result.Place
+	}
+}
+
+// wants tells whether a seed shows what the hunt is for.
+func (h *Hunt) wants(result *seedResult) bool {
+	if h.Mechanism != "" {
+		return slices.ContainsFunc(result.Mechanisms, func(m seedMechanism) bool {
+			known, _ := mechanism.Named(m.Ref)
+			return isNamed(known, h.Mechanism) && (h.Property == "" || h.Property == m.Property)
+		})
+	}
+	return slices.ContainsFunc(result.Verdicts, func(v seedVerdict) bool {
+		return v.Result == checker.Violated && !v.Skipped && (h.Property == "" || h.Property == v.Property)
+	})
+}
+
+func (r *huntRun) catch() *Catch {
+	c := &Catch{Row: r.row.row}
+	if r.found >= 0 {
+		found := r.row.results[r.found]
+		c.Found, c.Seed, c.Hash = true, found.Seed, found.Hash
+		r.row.results = r.row.results[:r.found+1] // what was run beyond it depends on the number of workers
+	}
+	r.row.tally()
+	c.Row.Judgement = judge(c.Row)
+	return c
+}
+
+// Choice is the violation of an outcome that is worth telling.
+type Choice struct {
+	Property  checker.Property
+	Violation checker.Violation
+	// Finding explains the violation; nil when no known mechanism does.
+	Finding *mechanism.Finding
+}
+
+// Choose picks a violation: the first that a mechanism explains, or else the first one. A property and a mechanism, if
+// not empty, restrict the choice. It is false when nothing of the kind is there.
+func (o *Outcome) Choose(property checker.Property, byMechanism string) (Choice, bool) {
+	for i := range o.Mechanisms {
+		f := &o.Mechanisms[i]
+		if (property == "" || f.Property == property) && (byMechanism == "" || isNamed(f.Mechanism, byMechanism)) {
+			return Choice{f.Property, f.Violation, f}, true
+		}
+	}
+	for _, v := range o.Verdicts {
+		if byMechanism != "" || v.Skipped || len(v.Violations) == 0 || property != "" && v.Property != property {
+			continue
+		}
+		return Choice{Property: v.Property, Violation: v.Violations[0]}, true
+	}
+	return Choice{}, false
+}
+
+// ReplayOf is the replay of a run that broke a promise.
+func ReplayOf(setup Setup, outcome *Outcome, choice Choice) *Replay {
+	r := &Replay{
+		Scenario: setup.Scenario.Name, Implementation: setup.Implementation, Transport: setup.Transport, Seed: setup.Seed,
+		Hash: outcome.Hash, Violated: choice.Property, Plan: slices.Clone(outcome.Plan),
+	}
+	if r.Transport == "" {
+		r.Transport = Direct
+	}
+	if setup.Scenario.Source != "" {
+		r.Scenario = replayScenario
+	}
+	if choice.Finding != nil {
+		r.Mechanism = choice.Finding.Mechanism.Ref
+	}
+	if r.Plan == nil {
+		r.Plan = faults.Plan{}
+	}
+	return r
+}
