@@ -10,6 +10,7 @@ type Promises struct {
 	Reentrant bool // the owner may lock again; as many releases free the lock
 	Fenced    bool // holds carry a fencing token
 	Leased    bool // a hold ends by itself and states its deadline
+	LossTold  bool // whoever releases a hold that another has taken over since is told so
 }
 
 // Options are the choices of one Check. The zero value judges all properties of a plain lock.

@@ -21,24 +21,37 @@ func (a *analysis) judgeLiveness(options Options) Verdict {
 	if a.end != none {
 		to = instant{a.events[a.end].Time, a.end}
 	}
-	if to.time-from.time <= bound {
-		return unknown(fmt.Sprintf("the workload went on for %s after the heal, which is not longer than the bound of %s",
-			seconds(max(to.time-from.time, 0)), seconds(bound)))
-	}
 	f := &findings{cap: options.MaxViolations}
-	waits, longest := 0, time.Duration(0)
+	waits, entered, cutOff, longest := 0, 0, 0, time.Duration(0)
 	for _, log := range a.locks {
 		waiting := a.waitsFor(log, from, to)
 		waits += len(waiting)
+		for _, w := range waiting {
+			if w.cutOff {
+				cutOff++
+			} else if a.operations[w.operation].outcome == OK {
+				entered++
+			}
+		}
 		longest = max(longest, a.judgeGaps(log, waiting, from, to, bound, f))
 		a.judgeStarvation(log, waiting, to, options, f)
+		a.judgeRemains(log, to, bound, f)
 	}
 	if f.found > 0 {
 		return f.verdict(Verdict{})
 	}
 	if waits == 0 {
-		return unknown(fmt.Sprintf("nobody asked for a lock between the heal at %s and the end at %s",
-			seconds(from.time), seconds(to.time)))
+		why := fmt.Sprintf("nobody asked for a lock between the heal at %s and the end at %s", seconds(from.time), seconds(to.time))
+		if a.seesRecords() && to.time-from.time > bound {
+			return holds(why + ", and no record was left behind")
+		}
+		return unknown(why)
+	}
+	// A run that is shorter than the bound shows something only when it ran dry: nobody waits any more, and not because
+	// everybody gave up.
+	if to.time-from.time <= bound && (entered == 0 || cutOff > 0) {
+		return unknown(fmt.Sprintf("the workload went on for %s after the heal, which is not longer than the bound of %s",
+			seconds(max(to.time-from.time, 0)), seconds(bound)))
 	}
 	return holds(fmt.Sprintf("after the heal at %s no lock that was waited for stayed without a holder for longer than %s",
 		seconds(from.time), seconds(longest)))
@@ -238,4 +251,39 @@ func (a *analysis) judgeStarvation(log *lockLog, waits []wait, to instant, optio
 		a.involve(&v, client)
 		f.add(v)
 	}
+}
+
+// seesRecords tells whether the history has facts of a server, so that a record left behind would show.
+func (a *analysis) seesRecords() bool {
+	for _, log := range a.locks {
+		if len(log.facts) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeRemains finds a record that is still there at the end although its own deadline passed longer than the bound
+// ago: nobody will remove it unless somebody happens to ask for that lock again. A record without a deadline is
+// somebody's until its owner's process has died.
+func (a *analysis) judgeRemains(log *lockLog, to instant, bound time.Duration, f *findings) {
+	if len(log.facts) == 0 {
+		return
+	}
+	i := log.facts[len(log.facts)-1]
+	e := &a.events[i]
+	if e.F != RecordSet || e.Record == nil || e.Record.Expires == 0 {
+		return
+	}
+	deadline := e.Time + time.Duration(e.Record.Expires-e.Record.Now)*time.Millisecond
+	if to.time-deadline <= bound {
+		return
+	}
+	v := Violation{Kind: KindRemains, Key: log.key, From: deadline, To: to.time, Events: a.indices(i)}
+	v.Text = fmt.Sprintf("the record of %s in %s was over at %s and was still there at the end, at %s",
+		a.ownerName(e.Record.Owner, a.cause[i]), log.key, seconds(deadline), seconds(to.time))
+	if c := a.cause[i]; c != none {
+		a.involve(&v, c)
+	}
+	f.add(v)
 }

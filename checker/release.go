@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"sort"
 	"strings"
 )
 
@@ -12,7 +13,7 @@ func (a *analysis) judgeRelease(options Options) Verdict {
 	releases := 0
 	for _, log := range a.locks {
 		a.foreignReleases(log, f)
-		releases += a.answers(log, f)
+		releases += a.answers(log, options.Promises, f)
 		a.counts(log, f)
 	}
 	if f.found > 0 {
@@ -105,7 +106,7 @@ func (a *analysis) sender(i int, e *Event) string {
 }
 
 // answers compares what clients were told about their releases with what they held. It returns how many were answered.
-func (a *analysis) answers(log *lockLog, f *findings) int {
+func (a *analysis) answers(log *lockLog, promises Promises, f *findings) int {
 	answered := 0
 	for _, id := range log.operations {
 		o := &a.operations[id]
@@ -119,6 +120,13 @@ func (a *analysis) answers(log *lockLog, f *findings) int {
 			v.Text = fmt.Sprintf("%s released %s at %s without holding it, and was told that it had",
 				a.name(o.client), log.key, seconds(a.events[o.ret].Time))
 			a.addAnswer(f, v, o)
+		case promises.LossTold && o.outcome == OK && o.stale > 0:
+			if taken := a.takenOver(log, o); taken != none {
+				v := Violation{Kind: KindLossUntold, Key: log.key}
+				v.Text = fmt.Sprintf("%s released %s at %s and was told that all is well, but %s had taken it over at %s",
+					a.name(o.client), log.key, seconds(a.events[o.ret].Time), a.name(a.cause[taken]), seconds(a.events[taken].Time))
+				a.addAnswer(f, v, o, taken)
+			}
 		case o.outcome == Fail && o.before > 0 && o.doubtful == 0 && !a.excused(log, o):
 			held := &log.claims[o.claim]
 			v := Violation{Kind: KindHolderRefused, Key: log.key}
@@ -128,6 +136,33 @@ func (a *analysis) answers(log *lockLog, f *findings) int {
 		}
 	}
 	return answered
+}
+
+// takenOver finds the first fact by which another client got the lock between the end of a client's last claim and the
+// return of its release.
+func (a *analysis) takenOver(log *lockLog, o *operation) int {
+	var last *claim
+	called := instant{a.events[o.call].Time, o.call}
+	begun := sort.Search(len(log.claims), func(i int) bool { return called.before(log.claims[i].start) })
+	for i := begun - 1; i >= 0 && last == nil; i-- {
+		if c := &log.claims[i]; c.client == o.client {
+			last = c
+		}
+	}
+	if last == nil {
+		return none
+	}
+	from := a.operations[last.acquire].ret
+	for k := firstAfter(len(log.facts), func(i int) int { return log.facts[i] }, from); k < len(log.facts); k++ {
+		i := log.facts[k]
+		if i > o.ret {
+			break
+		}
+		if e := &a.events[i]; e.F == RecordSet && a.cause[i] != none && a.cause[i] != o.client {
+			return i
+		}
+	}
+	return none
 }
 
 func (a *analysis) addAnswer(f *findings, v Violation, o *operation, positions ...int) {

@@ -121,6 +121,7 @@ const (
 	KindForeignRelease     = "foreign-release"      // a release removed another's record
 	KindReleaseWithoutHold = "release-without-hold" // a release succeeded where nothing was held
 	KindHolderRefused      = "holder-refused"       // a holder was told that it is not the owner
+	KindLossUntold         = "loss-untold"          // a release of a hold that another had taken over was told that all is well
 	KindWrongCount         = "wrong-count"          // the record counts other levels than its owner
 	KindStaleWrite         = "stale-write"          // a write after another had become the holder
 	KindWriteWithoutHold   = "write-without-hold"   // a write by somebody who never held the lock
@@ -129,6 +130,7 @@ const (
 	KindTokenReused        = "token-reused"         // two holds have the same token
 	KindTokenChanged       = "token-changed"        // a token changed inside one hold
 	KindStuck              = "stuck"                // nobody holds, somebody waits
+	KindRemains            = "remains"              // a record that nobody will remove is left behind
 	KindStarvation         = "starvation"           // one waits while others enter again and again
 )
 

@@ -11,6 +11,8 @@ import (
 func (t *teller) acquireWords(i int) (string, int) {
 	e := &t.c.events[i]
 	switch {
+	case e.Type == checker.Invoke && slices.Contains(t.c.holding(e.Time, none), e.Process):
+		return "asks for " + t.c.lock + " once more", rounding
 	case e.Type == checker.Invoke && e.F == checker.Acquire:
 		return "asks for " + t.c.lock + t.identity(i), rounding
 	case e.Type == checker.Invoke && e.Wait > 0:
@@ -20,7 +22,11 @@ func (t *teller) acquireWords(i int) (string, int) {
 	case e.Type == checker.Fail:
 		return "is refused " + t.c.lock + t.leftBehind(i), t.refusalRank(i)
 	case e.Type == checker.Info:
-		return "gets an error in place of an answer: it does not know whether it has " + t.c.lock, important
+		rank := rounding
+		if id := t.c.callAt[i]; id != none && len(t.c.calls[id].facts) > 0 {
+			rank = important
+		}
+		return "gets an error in place of an answer: it does not know whether it has " + t.c.lock, rank
 	}
 	claim, outermost := t.c.claimOf(i)
 	if !outermost {
@@ -98,8 +104,10 @@ func (t *teller) releaseWords(i int) (string, int) {
 	switch {
 	case e.Type == checker.Invoke && t.endsOverlap(i):
 		return "stops to work under " + t.c.lock + " and unlocks it", telling
-	case e.Type == checker.Invoke && changed:
+	case e.Type == checker.Invoke && changed && !slices.Contains(t.named, i) && !t.interrupted(id):
 		return "", rounding
+	case e.Type == checker.Invoke && e.Count > 0:
+		return "gives back one level of " + t.c.lock, rounding
 	case e.Type == checker.Invoke:
 		return "unlocks " + t.c.lock, rounding
 	case e.Type == checker.Fail:
@@ -114,6 +122,18 @@ func (t *teller) releaseWords(i int) (string, int) {
 	return "is told that it has given back " + t.gaveBack(e) + ", but no record was changed", telling
 }
 
+// interrupted tells whether something happened between a call and what it did to the record: then the two are told
+// apart.
+func (t *teller) interrupted(id int) bool {
+	c := t.c.calls[id]
+	for i := c.begin + 1; i < c.facts[0]; i++ {
+		if e := &t.c.events[i]; isFact(e) && e.Key == t.c.lock || e.F == checker.FaultApplied && t.concerns(e, t.involved) {
+			return true
+		}
+	}
+	return false
+}
+
 func (t *teller) gaveBack(e *checker.Event) string {
 	if e.Count > 0 {
 		return "one level of " + t.c.lock + " and keeps " + plural(e.Count, "level")
@@ -123,7 +143,15 @@ func (t *teller) gaveBack(e *checker.Event) string {
 
 // endsOverlap tells whether a call ended the violation.
 func (t *teller) endsOverlap(i int) bool {
-	return t.violation.Kind == checker.KindOverlap && slices.Contains(t.named, i)
+	if t.violation.Kind != checker.KindOverlap {
+		return false
+	}
+	for _, claim := range t.c.claims {
+		if claim.EndEvent == t.c.events[i].Index && claim.End == t.violation.To {
+			return true
+		}
+	}
+	return false
 }
 
 // writeStep tells a write that reached the resource: in stories about the resource all that are named, elsewhere only
@@ -142,6 +170,8 @@ func (t *teller) writeStep(i int, s *ranked) bool {
 	s.Who = t.c.name(process)
 	s.Text = "its write reaches " + e.Key + tokenWords(e.Token)
 	switch {
+	case e.Token == 0 && t.violation.Kind == checker.KindTokenAccepted:
+		s.Text += " without a token and is accepted"
 	case e.Token != 0 && e.Accepted:
 		s.Text += " and is accepted"
 	case e.Token != 0:
@@ -163,7 +193,8 @@ func (t *teller) toldWrite(process, before int) bool {
 	return false
 }
 
-// successor is who began to hold after the last hold of a process had begun and before an event, none if nobody did.
+// successor is who was the last to begin to hold after the last hold of a process had begun and before an event, none
+// if nobody did.
 func (t *teller) successor(process, at int) int {
 	index := t.c.events[at].Index
 	own, other := false, none
@@ -172,7 +203,7 @@ func (t *teller) successor(process, at int) int {
 		case claim.Acquire > index:
 		case claim.Process == process:
 			own, other = true, none
-		case own && other == none:
+		case own:
 			other = claim.Process
 		}
 	}

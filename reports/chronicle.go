@@ -18,18 +18,22 @@ type call struct {
 	facts      []int // the record facts that its requests caused before it returned
 }
 
+// stretch is a run of events, both ends included.
+type stretch struct{ from, to int }
+
 // chronicle is a history taken apart for telling: who called what, which call changed the record, and who held when.
 type chronicle struct {
 	events   []checker.Event
 	lock     string
 	position map[int64]int // by index
 	calls    []call
-	callAt   []int            // for each event: the call that it begins, ends or was caused by; none
-	facts    []int            // positions of the facts about the lock's record, in order
-	claims   []checker.Claim  // of the lock, by start
-	owners   map[string][]int // the processes that go by an identity, in order of appearance
-	nodes    map[string][]int // the processes that ran on a machine, in order of appearance
-	machine  map[int]string   // of each process
+	callAt   []int             // for each event: the call that it begins, ends or was caused by; none
+	facts    []int             // positions of the facts about the lock's record, in order
+	claims   []checker.Claim   // of the lock, by start
+	spans    map[int][]stretch // of each process: from the call of a claim's acquire to the answer to its release
+	owners   map[string][]int  // the processes that go by an identity, in order of appearance
+	nodes    map[string][]int  // the processes that ran on a machine, in order of appearance
+	machine  map[int]string    // of each process
 	clocks   clocks
 }
 
@@ -37,7 +41,7 @@ type chronicle struct {
 func newChronicle(h *checker.History, lock string) *chronicle {
 	c := &chronicle{
 		events: h.Events, lock: lock, position: map[int64]int{}, callAt: make([]int, len(h.Events)),
-		owners: map[string][]int{}, nodes: map[string][]int{}, machine: map[int]string{}, clocks: readClocks(h.Events),
+		owners: map[string][]int{}, nodes: map[string][]int{}, spans: map[int][]stretch{}, machine: map[int]string{}, clocks: readClocks(h.Events),
 	}
 	open := map[int]int{} // the open call of each process
 	for i := range c.events {
@@ -55,9 +59,25 @@ func newChronicle(h *checker.History, lock string) *chronicle {
 	for _, claim := range checker.Claims(h) {
 		if claim.Lock == lock {
 			c.claims = append(c.claims, claim)
+			c.spans[claim.Process] = append(c.spans[claim.Process], c.spanOf(&claim))
 		}
 	}
 	return c
+}
+
+// spanOf is the stretch from the call by which a claim began to the answer to the call that ended it.
+func (c *chronicle) spanOf(claim *checker.Claim) stretch {
+	s := stretch{from: c.position[claim.Acquire], to: len(c.events) - 1}
+	if id := c.callAt[s.from]; id != none {
+		s.from = c.calls[id].begin
+	}
+	if claim.EndEvent != 0 {
+		s.to = c.position[claim.EndEvent]
+		if id := c.callAt[s.to]; id != none && c.calls[id].end != none {
+			s.to = c.calls[id].end
+		}
+	}
+	return s
 }
 
 func isFact(e *checker.Event) bool { return e.F == checker.RecordSet || e.F == checker.RecordGone }

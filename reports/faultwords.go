@@ -16,7 +16,7 @@ func faultWords(text, machine string) (who, what string) {
 	}
 	switch first(words) {
 	case "crash":
-		return who, "crashes: what it held nobody gives back"
+		return who, "crashes"
 	case "restart":
 		return who, "starts again" + restartWords(words)
 	case "pause":
@@ -27,7 +27,7 @@ func faultWords(text, machine string) (who, what string) {
 		return who, clockWords(words)
 	case "lose", "delay":
 		client, server := ends(words, ">")
-		return client, messageWords(words, client, server)
+		return client, messageWords(words, server)
 	case "slow", "cut":
 		return linkWords(words)
 	}
@@ -82,7 +82,7 @@ func clockWords(words []string) string {
 }
 
 // messageWords renders what becomes of one request or reply.
-func messageWords(words []string, client, server string) string {
+func messageWords(words []string, server string) string {
 	lost, d := strings.EqualFold(words[0], "lose"), ""
 	if by, ok := durationAfter(words, "by"); ok {
 		d = " by " + seconds(by)
@@ -91,11 +91,11 @@ func messageWords(words []string, client, server string) string {
 	case server == "":
 		return "fault: " + strings.Join(words, " ")
 	case lost && reply:
-		return server + " executes its request, and the reply to " + client + " is lost"
+		return "its request is executed by " + server + ", but the reply is lost"
 	case lost:
 		return "its request to " + server + " is lost before it is executed"
 	case reply:
-		return "the reply of " + server + " to " + client + " is delayed" + d
+		return "the reply that it waits for from " + server + " is delayed" + d
 	default:
 		return "its request to " + server + " is delayed" + d
 	}
@@ -181,6 +181,9 @@ func faultLabel(text, machine string) string {
 	for i, w := range words {
 		if machine != "" && i > 0 && (strings.EqualFold(w, "holder") || strings.EqualFold(w, "waiter")) {
 			words[i] = machine
+		}
+		if d, err := time.ParseDuration(w); err == nil && strings.HasSuffix(w, "s") {
+			words[i] = strings.TrimSuffix(w, strings.TrimLeft(w, "+-")) + length(d.Abs())
 		}
 	}
 	return strings.Join(words, " ")

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/lockstep-sim/lockstep/checker"
 )
@@ -17,14 +18,16 @@ var labels = map[string]string{
 	checker.KindForeignRelease:     "A release took away another's hold",
 	checker.KindReleaseWithoutHold: "A release of nothing succeeded",
 	checker.KindHolderRefused:      "A holder could not release",
+	checker.KindLossUntold:         "A holder was not told of its loss",
 	checker.KindWrongCount:         "Client and record count different levels",
 	checker.KindStaleWrite:         "A write by a former holder",
 	checker.KindWriteWithoutHold:   "A write without the lock",
-	checker.KindTokenAccepted:      "An old token was accepted",
+	checker.KindTokenAccepted:      "A write was accepted whose token is no higher",
 	checker.KindTokenFell:          "A token fell",
 	checker.KindTokenReused:        "A token was given twice",
 	checker.KindTokenChanged:       "A token changed inside one hold",
 	checker.KindStuck:              "The lock is stuck",
+	checker.KindRemains:            "A dead record stays behind",
 	checker.KindStarvation:         "A client waits while others enter",
 }
 
@@ -40,7 +43,7 @@ func headline(v checker.Violation) string {
 // conclusion says what it came to: the mechanism at work in this run, and who was harmed how.
 func (t *teller) conclusion() string {
 	var sentences []string
-	if t.finding != nil && t.finding.Text != "" {
+	if t.finding != nil && t.finding.Text != "" && t.finding.Text != t.violation.Text {
 		sentences = append(sentences, sentence(t.finding.Text))
 	}
 	switch t.violation.Kind {
@@ -49,8 +52,9 @@ func (t *teller) conclusion() string {
 	case checker.KindStuck:
 		sentences = append(sentences, t.stuckConclusion())
 	case checker.KindStaleWrite, checker.KindWriteWithoutHold:
-		sentences = append(sentences, "A resource that checks nothing takes such a write; a token that rises from hold to "+
-			"hold lets it refuse.")
+		sentences = append(sentences, t.writeConclusion())
+	case checker.KindTokenAccepted:
+		sentences = append(sentences, t.tokenConclusion())
 	default:
 		sentences = append(sentences, outcomes[t.violation.Kind])
 	}
@@ -66,8 +70,9 @@ var outcomes = map[string]string{
 	checker.KindForeignRelease:     "The next client can enter while the one that was robbed still works.",
 	checker.KindReleaseWithoutHold: "The caller cannot tell that it had lost the lock.",
 	checker.KindHolderRefused:      "It learns only now that the lock was no longer its own.",
+	checker.KindLossUntold:         "It takes what it did under the lock for protected, which it was not.",
+	checker.KindRemains:            "Such records pile up: nobody removes one before somebody asks for its lock again.",
 	checker.KindWrongCount:         "The lock will be given back too early or not at all.",
-	checker.KindTokenAccepted:      "The check on tokens at the resource did not do its work.",
 	checker.KindTokenFell:          "The resource would refuse the rightful holder and accept a former one.",
 	checker.KindTokenReused:        "The resource cannot tell the two holds apart.",
 	checker.KindTokenChanged:       "The resource may refuse what the holder sends with its first token.",
@@ -83,7 +88,8 @@ func (t *teller) overlapConclusion() []string {
 	for i := range t.c.events {
 		e := &t.c.events[i]
 		if e.F == checker.Applied && v.From <= e.Time && e.Time < v.To && t.involves(t.c.process(i)) {
-			writes = append(writes, fmt.Sprintf("%s at %s", t.c.name(t.c.process(i)), seconds(e.Time)))
+			refused := map[bool]string{true: " (refused)", false: ""}[e.Token != 0 && !e.Accepted]
+			writes = append(writes, fmt.Sprintf("%s at %s%s", t.c.name(t.c.process(i)), seconds(e.Time), refused))
 		}
 	}
 	if len(writes) > 4 {
@@ -93,6 +99,30 @@ func (t *teller) overlapConclusion() []string {
 		sentences = append(sentences, "Meanwhile the resource was written to by "+join(writes)+".")
 	}
 	return sentences
+}
+
+// writeConclusion says what a resource makes of a write that should not have come.
+func (t *teller) writeConclusion() string {
+	for _, i := range t.named {
+		if e := &t.c.events[i]; e.F == checker.Applied && !e.Accepted {
+			return "The check on tokens refused this write; a resource that checks nothing would have taken it."
+		}
+	}
+	return "A resource that checks nothing takes such a write; a token that rises from hold to hold would let it refuse."
+}
+
+// tokenConclusion says why the check on tokens let a write pass.
+func (t *teller) tokenConclusion() string {
+	seen := map[int64]bool{}
+	for _, i := range t.named {
+		if e := &t.c.events[i]; e.F == checker.Applied {
+			if seen[e.Token] {
+				return "Both writes had the same token, so the check on tokens could not tell an old hold from a new one."
+			}
+			seen[e.Token] = true
+		}
+	}
+	return "The check on tokens at the resource did not do its work."
 }
 
 // recordDuring says whom the lock's record named while the violation lasted.
@@ -135,9 +165,17 @@ func (t *teller) stuckConclusion() string {
 	return text + ", and nobody got it before the run ended."
 }
 
-// sentence gives a clause its full stop, and a capital where it does not begin with a name.
+// sentence gives a clause its full stop, a capital where it does not begin with a name, and durations in the style of
+// the story.
 func sentence(text string) string {
-	text = strings.TrimSuffix(text, ".") + "."
+	words := strings.Fields(strings.TrimSuffix(text, ".") + ".")
+	for i, word := range words {
+		bare := strings.TrimRight(word, ".,;:)")
+		if d, err := time.ParseDuration(bare); err == nil && strings.HasSuffix(bare, "s") {
+			words[i] = length(d) + word[len(bare):]
+		}
+	}
+	text = strings.Join(words, " ")
 	if word, _, _ := strings.Cut(text, " "); word == "the" || word == "an" || word == "a" {
 		return strings.ToUpper(text[:1]) + text[1:]
 	}

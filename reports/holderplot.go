@@ -122,6 +122,9 @@ func (d *holderDrawing) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, b := range d.overlaps {
 		fillRectangle(&c, area(b, -0.5, n-0.5), translucent(vermillion, 40), draw.LineStyle{})
 	}
+	for _, b := range d.nobody {
+		fillRectangle(&c, area(b, -0.5, n-0.5), translucent(orange, 60), draw.LineStyle{})
+	}
 	for _, b := range d.leases {
 		drawLease(&c, area(b, d.y(b.lane)+leaseBottom, d.y(b.lane)+leaseTop), b.kind == "lease-over")
 	}
@@ -250,6 +253,14 @@ func (d *holderDrawing) legend() []legendEntry {
 	add(has("lease"), "the record names it, lease running", func(c *draw.Canvas, a vg.Rectangle) { drawLease(c, thin(a), false) })
 	add(has("lease-over"), "the record names it, lease over", func(c *draw.Canvas, a vg.Rectangle) { drawLease(c, thin(a), true) })
 	add(len(d.overlaps) > 0, "two believe to hold", drawOverlap)
+	if len(d.nobody) > 0 {
+		label := map[string]string{
+			checker.KindStuck: "nobody holds, somebody waits", checker.KindStarvation: "one waits, others enter",
+		}[d.nobody[0].detail]
+		add(true, label, func(c *draw.Canvas, a vg.Rectangle) {
+			fillRectangle(c, a, translucent(orange, 60), draw.LineStyle{Color: orange, Width: 0.5})
+		})
+	}
 	add(fault, "fault", func(c *draw.Canvas, a vg.Rectangle) {
 		x := (a.Min.X + a.Max.X) / 2
 		c.StrokeLine2(draw.LineStyle{Color: grey, Width: 0.75, Dashes: []vg.Length{3, 2}}, x, a.Min.Y-2, x, a.Max.Y+2)

@@ -24,7 +24,7 @@ type HolderOptions struct {
 
 // bar is something that lasted, on one lane.
 type bar struct {
-	kind     string // claim, lease, lease-over, away, or overlap
+	kind     string // claim, lease, lease-over, overlap, or nobody
 	lane     int
 	process  int
 	from, to time.Duration
@@ -48,6 +48,7 @@ type holding struct {
 	claims   []bar
 	leases   []bar // of the server's record: while they last, and then until the record is replaced
 	overlaps []bar // over all lanes
+	nobody   []bar // the violation, if it is that nobody holds or that somebody never does; over all lanes
 	marks    []mark
 	from, to time.Duration
 	whole    bool
@@ -75,6 +76,9 @@ func gather(h *checker.History, options HolderOptions) (*holding, error) {
 	d.addLeases(t.c)
 	d.addMarks(t.c)
 	d.addOverlaps(t.c)
+	if v := t.violation; t.waiting {
+		d.nobody = []bar{{kind: "nobody", lane: none, process: none, from: v.From, to: v.To, detail: v.Kind}}
+	}
 	d.clip()
 	return d, nil
 }
@@ -237,7 +241,7 @@ func (d *holding) addOverlaps(c *chronicle) {
 // clip drops what lies outside of the time that is shown.
 func (d *holding) clip() {
 	outside := func(from, to time.Duration) bool { return to < d.from || from > d.to }
-	for _, bars := range []*[]bar{&d.claims, &d.leases, &d.overlaps} {
+	for _, bars := range []*[]bar{&d.claims, &d.leases, &d.overlaps, &d.nobody} {
 		*bars = slices.DeleteFunc(*bars, func(b bar) bool { return outside(b.from, b.to) })
 	}
 	d.marks = slices.DeleteFunc(d.marks, func(m mark) bool { return outside(m.at, m.until) })
@@ -256,7 +260,7 @@ func (d *holding) rows() [][]string {
 		}
 		rows = append(rows, []string{kind, machine, number, decimal(from, 9), decimal(to, 9), detail})
 	}
-	for _, bars := range [][]bar{d.claims, d.leases, d.overlaps} {
+	for _, bars := range [][]bar{d.claims, d.leases, d.overlaps, d.nobody} {
 		for _, b := range bars {
 			add(b.kind, b.lane, b.process, b.from, b.to, b.detail)
 		}

@@ -13,10 +13,13 @@ func (t *teller) factStep(i int, s *ranked) bool {
 	e := &t.c.events[i]
 	by := t.c.process(i)
 	s.rank = important
-	if by != none && !t.involves(by) && !t.touchesInvolved(i) {
-		s.rank = rounding
+	if by != none && t.beside(i) && !t.touchesInvolved(i) {
+		s.rank = aside
+		if next := t.c.factAfter(i); next != none && !t.beside(next) {
+			s.rank = telling // it left the record as the next one found it
+		}
 	}
-	s.Who = "server"
+	s.Who = t.c.serverAt(i)
 	if by != none {
 		s.Who = t.c.name(by)
 	}
@@ -35,10 +38,25 @@ func (t *teller) factStep(i int, s *ranked) bool {
 	return true
 }
 
-// touchesInvolved tells whether a fact changed the record of somebody involved.
+// touchesInvolved tells whether a fact changed the record of somebody else who is involved.
 func (t *teller) touchesInvolved(i int) bool {
 	e := &t.c.events[i]
-	return e.Previous != nil && t.involves(t.c.ownerOf(e.Previous, t.c.factBefore(i)))
+	if e.Previous == nil {
+		return false
+	}
+	owner := t.c.ownerOf(e.Previous, t.c.factBefore(i))
+	return owner != t.c.process(i) && t.involves(owner)
+}
+
+// serverAt is the machine that a fault struck at the moment of a fact which no client caused: the server itself.
+func (c *chronicle) serverAt(i int) string {
+	for k := i - 1; k >= 0 && c.events[k].Time == c.events[i].Time; k-- {
+		e := &c.events[k]
+		if _, client := c.nodes[e.Node]; e.F == checker.FaultApplied && e.Node != "" && !client {
+			return e.Node
+		}
+	}
+	return "server"
 }
 
 // prefix names the command by which a client changed the record, and the call that it belongs to unless that is to
@@ -53,17 +71,27 @@ func (t *teller) prefix(i int) string {
 		command = "script"
 	}
 	id := t.c.callAt[i]
-	late := id != none && t.c.late(i)
 	switch {
-	case id != none && late:
+	case id == none || t.extends(i):
+	case t.c.late(i) && t.c.events[t.c.calls[id].end].Type == checker.Info:
 		command = strings.TrimSpace("late " + command)
-	case id != none && t.c.events[t.c.calls[id].begin].F == checker.Release:
+	case t.inRelease(i) && !t.c.late(i) && e.Previous != nil:
 		command = strings.TrimSpace(command + " of its unlock")
 	}
 	if command == "" {
 		return ""
 	}
 	return command + ": "
+}
+
+// extends tells whether a fact did no more than extend the lease of its sender's own record.
+func (t *teller) extends(i int) bool {
+	e := &t.c.events[i]
+	if e.Record == nil || e.Previous == nil || e.Record.Owner != e.Previous.Owner || e.Record.Count != e.Previous.Count {
+		return false
+	}
+	over, known := lapsed(e.Previous)
+	return !(over && known) && e.Record.Expires > e.Previous.Expires && t.writer(t.c.factBefore(i)) == t.c.process(i)
 }
 
 // recordOf renders the record that a fact found: "the dead record of c1 (lease until 2.005 s)".
@@ -73,10 +101,20 @@ func (t *teller) recordOf(i int) string {
 	if over, known := lapsed(e.Previous); known {
 		state = map[bool]string{true: "dead ", false: "live "}[over]
 	}
-	if e.Previous.Expires != 0 {
+	if over, known := lapsed(e.Previous); e.Previous.Expires != 0 && !(over && known && t.endTold(i)) {
 		lease = " (lease " + t.c.clocks.until(e.Previous, e.Time) + ")"
 	}
 	return "the " + state + "record of " + t.c.ownerName(e.Previous, t.c.factBefore(i)) + lease
+}
+
+// endTold tells whether the end of the lease that a fact found lapsed has a step of its own.
+func (t *teller) endTold(i int) bool {
+	before := t.c.factBefore(i)
+	if before == none || t.c.events[before].Record == nil {
+		return false
+	}
+	_, told := t.c.leaseEnd(before)
+	return told && (before >= t.first || before == t.cause || t.onThread(before))
 }
 
 // lease renders the lease of the record that a fact set.
@@ -106,7 +144,11 @@ func (t *teller) setWords(i int) string {
 	case e.Previous == nil && e.Command == "GETSET":
 		return "finds no record left and puts its own there" + levels(e.Record.Count) + t.lease(i) + t.consequence(i)
 	case e.Previous == nil:
-		return "makes the record in its own name" + levels(e.Record.Count) + t.lease(i)
+		text := "makes the record in its own name" + levels(e.Record.Count) + t.lease(i)
+		if t.inRelease(i) {
+			text += ", although it has begun to unlock"
+		}
+		return text
 	case e.Previous.Owner == e.Record.Owner:
 		return t.ownSetWords(i)
 	}
@@ -174,12 +216,14 @@ func (t *teller) consequence(i int) string {
 		return ""
 	}
 	c := t.c.calls[id]
+	over, known := lapsed(orEmpty(e.Previous))
 	again := len(c.facts) > 0 && c.facts[len(c.facts)-1] > i
 	won := c.end != none && c.end > i && t.c.events[c.end].Type == checker.OK
 	refused := c.end != none && c.end > i && t.c.events[c.end].Type == checker.Fail
-	over, known := lapsed(orEmpty(e.Previous))
 	switch {
-	case known && over && !refused:
+	case known && over && refused:
+		return ", yet later takes that for a lost race"
+	case known && over:
 		return ""
 	case again || refused:
 		return ", and takes that for a lost race"

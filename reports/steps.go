@@ -19,13 +19,16 @@ func (t *teller) step(i int) (ranked, bool) {
 	case e.F == checker.Applied:
 		ok = t.writeStep(i, &s)
 	case e.F == checker.FaultApplied:
-		ok = t.faultStep(i, &s)
+		ok = !t.c.restarted(i) && t.faultStep(i, &s)
 	case e.F == checker.Healed && t.waiting:
 		s.Who, s.Text, s.rank, ok = "bench", "ends all faults; from here on the lock has to work", important, true
 	case e.F == checker.WorkloadEnd && t.waiting:
 		s.Who, s.Text, s.rank, ok = "bench", "ends the run"+t.stillWaiting(i), important, true
 	case e.Process >= 0 && t.involves(e.Process):
 		ok = t.clientStep(i, &s)
+	}
+	if ok && byClient(e) && s.rank > important && t.beside(i) {
+		s.rank = aside
 	}
 	if ok && slices.Contains(t.named, i) && !(t.waiting && e.Type == checker.Invoke) {
 		s.rank = vital
@@ -43,7 +46,7 @@ func (t *teller) clientStep(i int, s *ranked) bool {
 		if t.struckAt(i) {
 			return false
 		}
-		s.Text, s.rank = "crashes: what it held nobody gives back", important
+		s.Text, s.rank = "crashes"+t.staysBehind(i), important
 	case checker.Lost:
 		s.Text, s.rank = "is told by the lock that it has lost "+t.c.lock, important
 	case checker.Renew:
@@ -70,6 +73,28 @@ func (t *teller) clientStep(i int, s *ranked) bool {
 		return false
 	}
 	return true
+}
+
+// staysBehind says that the record still names a process that has crashed.
+func (t *teller) staysBehind(i int) string {
+	fact := t.c.factBefore(i)
+	if fact == none || t.c.events[fact].Record == nil {
+		return ""
+	}
+	if owner := t.c.ownerOf(t.c.events[fact].Record, fact); owner == none || t.c.machine[owner] != t.c.events[i].Node {
+		return ""
+	}
+	return "; its record stays"
+}
+
+// restarted tells whether a fault is the restart of the server that shows as a fact of its own: its record is gone.
+func (c *chronicle) restarted(i int) bool {
+	for k := i + 1; k < len(c.events) && c.events[k].Time == c.events[i].Time; k++ {
+		if isFact(&c.events[k]) && c.events[k].Command == checker.CommandRestart {
+			return true
+		}
+	}
+	return false
 }
 
 // struckAt tells whether a crash is the doing of a fault that has a step of its own.
@@ -117,6 +142,9 @@ func (t *teller) faultStep(i int, s *ranked) bool {
 	s.Who, s.Text = faultWords(e.Command, e.Node)
 	s.rank = important
 	words := strings.Fields(e.Command)
+	if first(words) == "crash" {
+		s.Text += t.staysBehind(i)
+	}
 	if first(words) == "clock" {
 		if by, ok := durationAfter(words, "step"); ok && t.c.clocks.known && !e.Clock.IsZero() {
 			from := e.Clock.Sub(t.c.clocks.zero)
@@ -159,13 +187,9 @@ func (t *teller) concerns(e *checker.Event, processes []int) bool {
 // faultEnds tells when those came back who had been struck for a while.
 func (t *teller) faultEnds() []ranked {
 	var steps []ranked
-	from := t.first
-	if t.cause != none {
-		from = t.cause
-	}
-	for i := from; i <= t.last && i < len(t.c.events); i++ {
+	for i := range min(t.last+1, len(t.c.events)) {
 		e := &t.c.events[i]
-		if e.F != checker.FaultApplied || !t.concerns(e, t.involved) {
+		if e.F != checker.FaultApplied || !t.concerns(e, t.involved) || i < t.first && !t.onThread(i) {
 			continue
 		}
 		word := first(strings.Fields(e.Command))
@@ -224,7 +248,7 @@ func (t *teller) claimEnds() []ranked {
 func (t *teller) leaseEnds() []ranked {
 	var steps []ranked
 	for _, i := range t.c.facts {
-		if i > t.last || i < t.first && i != t.cause || t.c.events[i].Record == nil {
+		if i > t.last || i < t.first && i != t.cause && !t.onThread(i) || t.c.events[i].Record == nil {
 			continue
 		}
 		end, ok := t.c.leaseEnd(i)
@@ -254,6 +278,9 @@ func (c *chronicle) leaseEnd(i int) (time.Duration, bool) {
 		return 0, false
 	}
 	end := e.Time + remaining(e.Record)
+	if c.clocks.known && c.clocks.leaseReading(e.Record, e.Time) == "" {
+		end = max(c.clocks.ofMilliseconds(e.Record.Expires), e.Time)
+	}
 	next := c.factAfter(i)
 	if next == none {
 		return end, true
@@ -272,5 +299,5 @@ func (c *chronicle) leaseEnd(i int) (time.Duration, bool) {
 	if off := seen - end; off < -jump || off > jump {
 		return 0, false
 	}
-	return min(seen, n.Time), true
+	return min(end, n.Time), true
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/lockstep-sim/lockstep/checker/mechanism"
 )
 
-// Limits on the length of a story. Steps that only round it off go once there are more than comfortableSteps.
+// Limits on the length of a story. Steps beside the matter go once there are more than asideSteps, those that only
+// round it off once there are more than comfortableSteps.
 const (
 	maxSteps         = 15
 	comfortableSteps = 12
+	asideSteps       = 7
 )
 
 // Story is a violation told in words: what was broken, by which known mechanism if by one, and how it came to it, step
@@ -139,7 +141,7 @@ func wrap(b *strings.Builder, text string, indent int) {
 // wrapFrom writes a paragraph whose first line has already come as far as the indent.
 func wrapFrom(b *strings.Builder, text string, indent int) {
 	column := indent
-	for i, word := range strings.Fields(text) {
+	for i, word := range units(text) {
 		width := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
@@ -154,4 +156,23 @@ func wrapFrom(b *strings.Builder, text string, indent int) {
 		column += width
 	}
 	b.WriteByte('\n')
+}
+
+// units splits a text into words, and keeps a number and its unit together.
+func units(text string) []string {
+	var words []string
+	for _, word := range strings.Fields(text) {
+		last := len(words) - 1
+		if last >= 0 && strings.Trim(word, ".,;:)]") == "s" && endsInDigit(words[last]) {
+			words[last] += " " + word
+			continue
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+func endsInDigit(word string) bool {
+	last := word[len(word)-1]
+	return '0' <= last && last <= '9'
 }

@@ -76,7 +76,7 @@ type First struct {
 
 // PropertyTally counts the verdicts on one property.
 type PropertyTally struct {
-	Property                         checker.Property
+	Property                          checker.Property
 	Holds, Violated, Unknown, Skipped int
 	// GaveUp counts the unknown verdicts for which there was something to judge.
 	GaveUp        int

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -74,6 +75,7 @@ func (c *client) backend() (impl.Redis, error) {
 		c.direct = c.process.NewDirectClient(sim.DirectConfig{Address: redisMachine})
 		return directRedis{c.direct}, nil
 	}
+	quiet()
 	c.wire = goredis.NewClient(wireOptions(c.process))
 	return redislock.FromGoRedis(c.wire), nil
 }
@@ -90,6 +92,13 @@ func wireOptions(p *sim.Process) *goredis.Options {
 		MaintNotificationsConfig: noMaintenance(),
 	}
 }
+
+// quiet silences go-redis, which logs what goes wrong with its connections: here that is what is asked for.
+var quiet = sync.OnceFunc(func() { goredis.SetLogger(silence{}) })
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
 
 // directRedis makes the direct transport an impl.Redis.
 type directRedis struct{ client *sim.DirectClient }

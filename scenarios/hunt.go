@@ -11,16 +11,16 @@ import (
 	"github.com/lockstep-sim/lockstep/faults"
 )
 
-// Hunt looks for the first seed in which a lock breaks a promise.
+// Hunt looks for the first seed in which a lock breaks a promise. Without a Property and a Mechanism it looks for what
+// the scenario says must be found in this implementation, and where it says nothing, for any broken promise.
 type Hunt struct {
 	Scenario       *Scenario
 	Implementation string
 	Seeds          Seeds
 	Transport      Transport
 	Workers        Workers
-	// Property is the one to see violated; "" = any that the lock promises.
-	Property checker.Property
-	// Mechanism is the one to be recognised, by name or number; "" = any, or none.
+	// Property is the one to see violated, Mechanism the one to be recognised, by name or number.
+	Property  checker.Property
 	Mechanism string
 	// Enough ends the hunt early: once it is closed no further seed is begun.
 	Enough <-chan struct{}
@@ -97,21 +97,48 @@ func (r *huntRun) absorb(result seedResult) {
 	if r.hunt.Progress != nil {
 		r.hunt.Progress(r.row.answered, len(r.row.results))
 	}
-	if r.hunt.wants(&result) && (r.found < 0 || result.Place < r.found) {
+	shows := func(q quarry) bool { return q.in(&result) }
+	if slices.ContainsFunc(r.hunt.quarries(), shows) && (r.found < 0 || result.Place < r.found) {
 		r.found = result.Place
 	}
 }
 
-// wants tells whether a seed shows what the hunt is for.
-func (h *Hunt) wants(result *seedResult) bool {
-	if h.Mechanism != "" {
+// quarry is one thing that a hunt is for: a property, a mechanism, or both at once. The zero value is any violation.
+type quarry struct {
+	property  checker.Property
+	mechanism string
+}
+
+// quarries lists what the hunt is for, the most telling first: a mechanism says more than a property.
+func (h *Hunt) quarries() []quarry {
+	if h.Property != "" || h.Mechanism != "" {
+		return []quarry{{h.Property, h.Mechanism}}
+	}
+	expectation, _ := h.Scenario.Expects(h.Implementation)
+	var mechanisms, properties []quarry
+	for _, find := range expectation.Find {
+		if isMechanism(find.What) {
+			mechanisms = append(mechanisms, quarry{mechanism: find.What})
+		} else {
+			properties = append(properties, quarry{property: checker.Property(find.What)})
+		}
+	}
+	if all := append(mechanisms, properties...); len(all) > 0 {
+		return all
+	}
+	return []quarry{{}}
+}
+
+// in tells whether a seed shows the quarry.
+func (q quarry) in(result *seedResult) bool {
+	if q.mechanism != "" {
 		return slices.ContainsFunc(result.Mechanisms, func(m seedMechanism) bool {
 			known, _ := mechanism.Named(m.Ref)
-			return isNamed(known, h.Mechanism) && (h.Property == "" || h.Property == m.Property)
+			return isNamed(known, q.mechanism) && (q.property == "" || q.property == m.Property)
 		})
 	}
 	return slices.ContainsFunc(result.Verdicts, func(v seedVerdict) bool {
-		return v.Result == checker.Violated && !v.Skipped && (h.Property == "" || h.Property == v.Property)
+		return v.Result == checker.Violated && !v.Skipped && (q.property == "" || q.property == v.Property)
 	})
 }
 
@@ -125,6 +152,16 @@ func (r *huntRun) catch() *Catch {
 	r.row.tally()
 	c.Row.Judgement = judge(c.Row)
 	return c
+}
+
+// Choose picks the violation of an outcome that the hunt was for. It is false when there is none.
+func (h *Hunt) Choose(o *Outcome) (Choice, bool) {
+	for _, q := range h.quarries() {
+		if choice, ok := o.Choose(q.property, q.mechanism); ok {
+			return choice, true
+		}
+	}
+	return Choice{}, false
 }
 
 // Choice is the violation of an outcome that is worth telling.

@@ -104,6 +104,7 @@ func loadFile(name string) (*Scenario, error) {
 type text struct {
 	value        string
 	line, column int
+	indent       int // of a block: how far its lines are moved to the right
 }
 
 // UnmarshalYAML takes any scalar as it is written.
@@ -117,6 +118,8 @@ func (t *text) UnmarshalYAML(node ast.Node) error {
 	t.value = fmt.Sprint(scalar.GetValue())
 	if block, isBlock := node.(*ast.LiteralNode); isBlock {
 		t.value = block.Value.Value
+		origin := block.Value.GetToken().Origin
+		t.indent = len(origin) - len(strings.TrimLeft(origin, " "))
 	}
 	if scalar.Type() == ast.NullType {
 		t.value = ""
@@ -363,7 +366,7 @@ func templates(s *Scenario, block text) ([]faults.Template, error) {
 	all, err := faults.ParseTemplates(block.value)
 	var syntax *faults.SyntaxError
 	if errors.As(err, &syntax) {
-		return nil, &placedError{block.line + syntax.Line, block.column, fmt.Errorf("fault: %s", syntax.Message)}
+		return nil, &placedError{block.line + syntax.Line, block.indent + syntax.Column, fmt.Errorf("fault: %s", syntax.Message)}
 	} else if err != nil {
 		return nil, at(block, err)
 	}

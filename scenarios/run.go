@@ -75,6 +75,7 @@ type run struct {
 	world       *sim.World
 	recorder    *recorder
 	injector    *faults.Injector
+	redis       *redis.Machine
 	timeServer  *sim.Node
 	clients     []*client // current incarnations, in order of machines
 	processes   int
@@ -182,19 +183,22 @@ func (r *run) play(w *sim.World) {
 	w.RunUntil(r.scenario.Until+r.scenario.Grace, func() bool {
 		return r.failure != nil || r.unfinished == 0 && w.Now() >= r.scenario.Heal
 	})
+	r.recorder.refresh("", nil) // what expired by itself is seen only when somebody looks
 	r.recorder.phase(checker.WorkloadEnd)
 	r.recorder.closed = true
+	r.redis.Release()
 }
 
 // build adds the machines.
 func (r *run) build() {
 	w, s := r.world, r.scenario
-	machine := &redisMachineAdapter{}
-	node := w.NewNode(sim.NodeConfig{Name: redisMachine, Service: machine})
-	server := redis.New(redis.Config{Now: node.Wall, Seed: r.setup.Seed, OnCommand: r.recorder.executed})
-	machine.server = server
+	machine := redis.NewMachine(w, redis.Options{
+		Name: redisMachine, Seed: r.setup.Seed, OnCommand: r.recorder.executed, OnAccept: r.accepted,
+		OnRestart: func() { r.recorder.refresh("RESTART", nil) },
+	})
+	r.redis = machine
 	*r.recorder = recorder{
-		world: w, lock: s.Lock, redis: node, server: server, clients: map[uint64]*client{}, tokens: map[string]*client{},
+		world: w, lock: s.Lock, redis: machine.Node(), server: machine.Server, clients: map[uint64]*client{}, tokens: map[string]*client{},
 		believers: map[*client]bool{}, history: checker.History{Header: r.header()},
 	}
 	if s.TimeServer {
@@ -206,8 +210,6 @@ func (r *run) build() {
 		}
 	}
 	w.NewNode(sim.NodeConfig{Name: storeMachine, Service: &storeService{applied: r.recorder.applied}})
-	machine.onAccept = r.accepted
-	machine.onRestart = func() { r.recorder.refresh("RESTART", nil) }
 	for i := 1; i <= s.Clients; i++ {
 		r.addClient(i)
 	}
@@ -266,7 +268,7 @@ func (r *run) header() checker.Header {
 func (r *run) judging() checker.Options {
 	p := r.entry.Promises
 	return checker.Options{
-		Promises:      checker.Promises{Reentrant: p.Reentrant, Fenced: p.Fenced, Leased: p.Leased},
+		Promises:      checker.Promises{Reentrant: p.Reentrant, Fenced: p.Fenced, Leased: p.Leased, LossTold: p.LossTold},
 		LivenessBound: r.scenario.Grace,
 	}
 }

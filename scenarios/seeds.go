@@ -56,7 +56,7 @@ func parseSeedRange(text string) (SeedRange, error) {
 	}
 	last, err := strconv.ParseUint(to, 10, 64)
 	if err != nil {
-		return SeedRange{}, fmt.Errorf("%q is no range: want two numbers such as 1-500", text)
+		return SeedRange{}, fmt.Errorf("%q is no number: want a range such as 1-500", to)
 	}
 	if last < first {
 		return SeedRange{}, fmt.Errorf("the range %s ends before it begins: write %d-%d", text, last, first)

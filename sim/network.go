@@ -372,11 +372,15 @@ func (e *end) resetNow() {
 	e.cut(e.resetError())
 }
 
-func (w *World) drop(m *Message, why string) {
+// drop ends a message and returns the entry of the trace that says so.
+func (w *World) drop(m *Message, why string) uint64 {
+	index := uint64(0)
 	if w.trace.mode != Off {
-		w.trace.add(w.now.Load(), KindDrop, m.from.node, m.from.peer.node, m.from.conn.id, m.cause, m.sum(), dropped{m, why})
+		from, to := m.from.node, m.from.peer.node
+		index = w.trace.add(w.now.Load(), KindDrop, from, to, m.from.conn.id, m.cause, m.sum(), dropped{m, why})
 	}
 	w.recycle(m)
+	return index
 }
 
 // dropped is how the end of a message reads in the trace.
@@ -438,12 +442,13 @@ func (w *World) arrive(e event) {
 		to.node.deferred = append(to.node.deferred, e)
 		return
 	}
-	if to.unreachable() {
+	if !to.takes(m) {
 		w.refuse(m)
 		return
 	}
 	if m.Number > 0 && !m.Reply && !m.asked && w.now.Load() >= 0 {
 		m.asked = true
+		w.trace.current = m.cause
 		for _, tap := range w.config.Taps {
 			tap(PointArrive, m)
 		}
@@ -454,7 +459,7 @@ func (w *World) arrive(e event) {
 		case to.node.paused:
 			to.node.deferred = append(to.node.deferred, e)
 			return
-		case to.unreachable():
+		case !to.takes(m):
 			w.refuse(m)
 			return
 		}
@@ -463,10 +468,14 @@ func (w *World) arrive(e event) {
 	to.accept(m)
 }
 
-// unreachable tells that nothing is taken at this end any more: its side is closed, or its machine is down or another
-// incarnation of what it was.
-func (e *end) unreachable() bool {
-	return e.gone || e.node.crashed || e.process != nil && e.process != e.node.process
+// takes tells whether a message can be handed over at this end. It cannot once its side is closed, its machine is down or
+// another incarnation of what it was; nor before the connection was opened here, which never happens when whatever asked
+// for it was refused.
+func (e *end) takes(m *Message) bool {
+	if e.process == nil {
+		return m.kind == messageOpen && !e.gone && !e.node.crashed
+	}
+	return !e.gone && !e.node.crashed && e.process == e.node.process
 }
 
 // refuse answers a message that its machine cannot take: a running machine resets, and so does the operating system
@@ -474,7 +483,7 @@ func (e *end) unreachable() bool {
 func (w *World) refuse(m *Message) {
 	to := m.from.peer
 	answer := m.kind != messageReset && m.kind != messageFin && !(to.node.crashed && to.node.silent)
-	w.drop(m, "nobody takes it")
+	w.trace.current = w.drop(m, "nobody takes it")
 	if answer {
 		w.transmitControl(to, messageReset)
 	}

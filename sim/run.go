@@ -45,7 +45,7 @@ func (e *StuckError) Error() string {
 
 // Run makes a world, hands it to body and takes it apart again. body adds machines and lets time pass with RunUntil.
 // It is the one way in, for tests and for the command alike. A panic of body, or of anything else on the engine's
-// goroutine, is passed on to the caller once the world has been taken apart.
+// goroutine, is passed on to the caller once the world has been taken apart, as an error that is a *PanicError.
 //
 // A world belongs to one Run; several Runs may go on at once from several goroutines.
 func Run(t *testing.T, config Config, body func(w *World)) Result {
@@ -75,7 +75,7 @@ type run struct {
 	result   Result
 	returned bool // body came to its end
 	finished bool // the world was taken apart
-	panicked any
+	panicked *PanicError
 }
 
 // inBubble runs the world. Goroutines that are still blocked when the bubble's root leaves make synctest panic in its
@@ -93,21 +93,33 @@ func (r *run) inBubble(t *testing.T) {
 		}
 	}()
 	synctest.Test(t, func(*testing.T) {
-		w := newWorld(r.config, &r.progress)
-		r.world.Store(w)
-		defer func() {
-			r.result = w.finish()
-			r.finished = true
+		// A goroutine of its own, so that body may leave by t.FailNow or t.SkipNow, which package testing would take for
+		// a fault of its own inner test.
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			r.play()
 		}()
-		defer func() {
-			if cause := recover(); cause != nil {
-				r.panicked = cause
-				w.fail(&PanicError{Node: "the harness", Goroutine: "body", Value: cause, Stack: stack(false)})
-			}
-		}()
-		r.body(w)
-		r.returned = true
+		<-ended
 	})
+}
+
+// play runs body in a new world and takes the world apart.
+func (r *run) play() {
+	w := newWorld(r.config, &r.progress)
+	r.world.Store(w)
+	defer func() {
+		r.result = w.finish()
+		r.finished = true
+	}()
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.panicked = &PanicError{Node: "the harness", Goroutine: "body", Value: cause, Stack: stack(false)}
+			w.fail(r.panicked)
+		}
+	}()
+	r.body(w)
+	r.returned = true
 }
 
 // looks is how often the watchdog looks within the patience.
@@ -137,13 +149,19 @@ func (r *run) watch() Result {
 // leave passes on how body ended: by return, by a panic, or by runtime.Goexit, which is how testing.T.FailNow leaves.
 func (r *run) leave() Result {
 	if r.panicked != nil {
-		panic(r.panicked)
+		panic(bodyPanic{r.panicked})
 	}
 	if r.finished && !r.returned {
 		runtime.Goexit()
 	}
 	return r.result
 }
+
+// bodyPanic brings the stack of the goroutine that panicked to where the panic goes on.
+type bodyPanic struct{ *PanicError }
+
+func (p bodyPanic) Error() string { return p.PanicError.Error() + "\n\n" + p.Stack }
+func (p bodyPanic) Unwrap() error { return p.PanicError }
 
 // giveUp leaves the bubble behind: nothing can end a goroutine that waits for a mutex. Should the world only have been
 // slow, it finds itself failed and stops.

@@ -2,6 +2,7 @@ package mechanism
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,11 +38,15 @@ var (
 	LoserBlocks         = Mechanism{"loser-blocks", "R19", "the loser of a GETSET race left its record behind and went away"}
 )
 
+// DeadRecordStays needs no race: nobody removes what a dead holder left.
+var DeadRecordStays = Mechanism{"dead-record-stays", "R20", "a record has no TTL on the server, so that of a dead holder stays until somebody asks for the lock again"}
+
 // All lists the mechanisms in order of their numbers.
 func All() []Mechanism {
 	return []Mechanism{
 		LoserEnters, NilGetSet, LateGetSet, DeadOnArrival, ForeignDelete, ReentryOverwrites, DecrementResurrects, CountReset,
 		LostDecrement, SharedIdentity, StaleCheck, ClockForward, NoHolderCheck, LeftoverLevel, ClockBack, NoTimeNoRelease, LoserBlocks,
+		DeadRecordStays,
 	}
 }
 
@@ -86,6 +91,8 @@ func Find(h *checker.History, verdicts []checker.Verdict) []Finding {
 				f = a.overlap(violation)
 			case v.Property == checker.Liveness && violation.Kind == checker.KindStuck:
 				f = a.stuck(violation)
+			case v.Property == checker.Liveness && violation.Kind == checker.KindRemains:
+				f = finding(DeadRecordStays, a.named(violation), "%s", violation.Text)
 			}
 			if f == nil || seen[f.Mechanism.Name] {
 				continue
@@ -144,6 +151,7 @@ func index(h *checker.History) *analysis {
 func (a *analysis) during(fact *checker.Event) (call, bool) {
 	var last call
 	found := false
+	// order-free: the latest call is taken, whatever comes first
 	for _, calls := range a.calls {
 		for _, c := range calls {
 			if c.begin.Node == fact.Node && c.begin.Index < fact.Index && (!found || c.begin.Index > last.begin.Index) {
@@ -204,6 +212,17 @@ func (a *analysis) overlap(v checker.Violation) *Finding {
 		return a.late(two)
 	}
 	return a.robbed(first, one, two, own, loss)
+}
+
+// named are the events that a violation names.
+func (a *analysis) named(v checker.Violation) []*checker.Event {
+	var events []*checker.Event
+	for _, f := range a.facts {
+		if slices.Contains(v.Events, f.Index) {
+			events = append(events, f)
+		}
+	}
+	return events
 }
 
 // late explains a client that entered although another's record stands: it went by what it had learned long before.
@@ -401,6 +420,7 @@ func (a *analysis) unknownAcquire(node string, from, to *checker.Event) bool {
 
 // unknownRelease tells whether a client tried to release after the record was written, and does not know what came of it.
 func (a *analysis) unknownRelease(node string, since *checker.Event) bool {
+	// order-free: any such call will do
 	for _, calls := range a.calls {
 		for _, c := range calls {
 			if c.begin.Node == node && c.begin.F == checker.Release && c.begin.Index > since.Index && c.outcome() == checker.Info {

@@ -27,9 +27,10 @@ func newHunt() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hunt SCENARIO --impl NAME",
 		Short: "Looks for the first seed in which a lock breaks a promise, and tells how",
-		Long: `Hunt tries one seed after another until the lock breaks one of its promises. It runs that seed again to be sure,
-tells step by step how it came about, and writes a folder: the file to replay it, the history, the trace, the
-verdicts, the story and the plots. An older folder of the same seed is replaced.
+		Long: `Hunt tries one seed after another until the lock breaks a promise: in the way that the scenario is about, if it
+says so, or else in any way. It runs that seed again to be sure, tells step by step how it came about, and writes a
+folder: the file to replay it, the history, the trace, the verdicts, the story and the plots. An older folder of the
+same seed is replaced.
 
 It exits 1 when a violation is found, 0 when there is none in the seeds, 2 when the seeds did not put the lock to
 the test.`,
@@ -143,7 +144,7 @@ func (h *huntCommand) report(cmd *cobra.Command, hunt *scenarios.Hunt, catch *sc
 	if err != nil {
 		return internal(fmt.Errorf("seed %d could not be run again: %w", catch.Seed, err))
 	}
-	choice, shows := found.Choose(hunt.Property, hunt.Mechanism)
+	choice, shows := hunt.Choose(found)
 	if found.Hash != catch.Hash || !shows {
 		fmt.Fprintf(out, "seed %d broke a promise and ran differently when it was run again\n", catch.Seed)
 		if err := showDivergence(out, setup, folder); err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -79,6 +80,8 @@ type player struct {
 	name    string
 	lock    impl.Lock
 	clock   *steppedClock
+	mutex   sync.Mutex
+	inbox   []*message // just sent, in no order yet
 	waiting []*message // not executed yet
 	kept    []*message // executed, not answered
 	calling string
@@ -128,7 +131,7 @@ func (p *play) close() {
 	for range 3 {
 		synctest.Wait()
 		for _, pl := range p.order {
-			for _, m := range append(pl.waiting, pl.kept...) {
+			for _, m := range append(pl.pending(), pl.kept...) {
 				m.err = errLost
 				close(m.arrived)
 			}
@@ -362,10 +365,22 @@ func state(pl *player) string {
 	return fmt.Sprintf("token %d, %v left, lost %v", fenced.Token(), pl.clock.Until(deadline), lost)
 }
 
+// pending waits until nobody can move and returns what waits to be executed. Goroutines that were woken by the same
+// instant have sent in any order; here it becomes one.
+func (pl *player) pending() []*message {
+	synctest.Wait()
+	pl.mutex.Lock()
+	defer pl.mutex.Unlock()
+	slices.SortStableFunc(pl.inbox, func(a, b *message) int { return strings.Compare(a.text, b.text) })
+	pl.waiting = append(pl.waiting, pl.inbox...)
+	pl.inbox = nil
+	return pl.waiting
+}
+
 func (p *play) step(pl *player, n int) error {
 	for range n {
-		synctest.Wait()
-		if p.collect(pl); len(pl.waiting) == 0 {
+		waiting := pl.pending()
+		if p.collect(pl); len(waiting) == 0 {
 			break
 		}
 		if err := p.deliver(pl, "answer now"); err != nil {
@@ -387,7 +402,7 @@ func (p *play) deliver(pl *player, how string) error {
 		close(m.arrived)
 		return nil
 	}
-	if len(pl.waiting) == 0 {
+	if len(pl.pending()) == 0 {
 		return fmt.Errorf("%s waits for nothing", pl.name)
 	}
 	m := pl.waiting[0]
@@ -433,8 +448,9 @@ func (p *play) render(m *message) string {
 // report prints what returned and what waits.
 func (p *play) report() {
 	for _, pl := range p.order {
+		waiting := pl.pending()
 		p.collect(pl)
-		for _, m := range pl.waiting {
+		for _, m := range waiting {
 			fmt.Fprintf(&p.output, "%s> %s\n", pl.name, m.text)
 		}
 	}
@@ -492,7 +508,9 @@ func (g gate) send(ctx context.Context, text string, execute func() (any, error)
 		runtime.Goexit()
 	}
 	m := &message{text: text, execute: execute, arrived: make(chan struct{})}
-	g.pl.waiting = append(g.pl.waiting, m)
+	g.pl.mutex.Lock()
+	g.pl.inbox = append(g.pl.inbox, m)
+	g.pl.mutex.Unlock()
 	select {
 	case <-m.arrived:
 		return m.reply, m.err

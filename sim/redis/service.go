@@ -10,7 +10,8 @@ import (
 // clock drives TIME, expiry and time-outs.
 type Machine struct {
 	*Server
-	node *sim.Node
+	node    *sim.Node
+	options Options
 }
 
 // Options are the choices that a world makes for one machine.
@@ -20,6 +21,10 @@ type Options struct {
 	Seed uint64
 	// OnCommand, when set, sees every executed command after its effect.
 	OnCommand func(Executed)
+	// OnAccept, when set, is told who opened each connection.
+	OnAccept func(conn uint64, client *sim.Node)
+	// OnRestart, when set, is told after the machine came back from a crash.
+	OnRestart func()
 	// ScriptBudget bounds the instructions of one script. 0 means DefaultScriptBudget.
 	ScriptBudget int
 }
@@ -28,7 +33,7 @@ var _ sim.Service = (*Machine)(nil)
 
 // NewMachine adds a Redis machine to a world. Its server comes from the pool, see Release.
 func NewMachine(w *sim.World, options Options) *Machine {
-	m := &Machine{}
+	m := &Machine{options: options}
 	m.node = w.NewNode(sim.NodeConfig{Name: options.Name, Service: m})
 	m.Server = Get(Config{
 		Now: m.node.Wall, After: m.after, Seed: options.Seed, OnCommand: options.OnCommand,
@@ -56,7 +61,20 @@ func (m *Machine) after(d time.Duration, f func()) (cancel func()) {
 }
 
 // Accept opens a session for a new connection.
-func (m *Machine) Accept(conn *sim.ServiceConn) sim.Session { return m.Connect(conn.ID(), conn) }
+func (m *Machine) Accept(conn *sim.ServiceConn) sim.Session {
+	if m.options.OnAccept != nil {
+		m.options.OnAccept(conn.ID(), conn.Client())
+	}
+	return m.Connect(conn.ID(), conn)
+}
+
+// Restart is what the world calls when the machine comes back.
+func (m *Machine) Restart(empty bool) {
+	m.Server.Restart(empty)
+	if m.options.OnRestart != nil {
+		m.options.OnRestart()
+	}
+}
 
 // Describe names the words of bytes that are exactly one request.
 func (m *Machine) Describe(request []byte) []string { return Describe(request) }
