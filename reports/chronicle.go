@@ -41,7 +41,8 @@ type chronicle struct {
 func newChronicle(h *checker.History, lock string) *chronicle {
 	c := &chronicle{
 		events: h.Events, lock: lock, position: map[int64]int{}, callAt: make([]int, len(h.Events)),
-		owners: map[string][]int{}, nodes: map[string][]int{}, spans: map[int][]stretch{}, machine: map[int]string{}, clocks: readClocks(h.Events),
+		owners: map[string][]int{}, nodes: map[string][]int{}, spans: map[int][]stretch{},
+		machine: map[int]string{}, clocks: readClocks(h.Events),
 	}
 	open := map[int]int{} // the open call of each process
 	for i := range c.events {

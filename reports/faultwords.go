@@ -14,6 +14,9 @@ func faultWords(text, machine string) (who, what string) {
 	if who == "" && len(words) > 1 {
 		who = words[1]
 	}
+	if who == "" {
+		who = "somewhere"
+	}
 	switch first(words) {
 	case "crash":
 		return who, "crashes"
@@ -26,8 +29,9 @@ func faultWords(text, machine string) (who, what string) {
 	case "clock":
 		return who, clockWords(words)
 	case "lose", "delay":
-		client, server := ends(words, ">")
-		return client, messageWords(words, server)
+		if client, server := ends(words, ">"); server != "" {
+			return client, messageWords(words, server)
+		}
 	case "slow", "cut":
 		return linkWords(words)
 	}
@@ -88,8 +92,6 @@ func messageWords(words []string, server string) string {
 		d = " by " + seconds(by)
 	}
 	switch reply := has(words, "reply"); {
-	case server == "":
-		return "fault: " + strings.Join(words, " ")
 	case lost && reply:
 		return "its request is executed by " + server + ", but the reply is lost"
 	case lost:
@@ -164,7 +166,7 @@ func faultLength(text string) time.Duration {
 	switch first(words) {
 	case "pause", "down", "slow", "cut":
 		d, _ := durationAfter(words, "for")
-		return d
+		return max(d, 0)
 	}
 	return 0
 }

@@ -149,7 +149,8 @@ func freeBeside(dir, purpose string) (string, error) {
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("%d unfinished folders .%s.%s-N lie beside it: remove them", attempts, filepath.Base(dir), purpose)
+	return "", fmt.Errorf("%d unfinished folders .%s.%s-N lie beside it: remove them",
+		attempts, filepath.Base(dir), purpose)
 }
 
 // replace puts a complete folder in the place of dir. If that fails, the folder that was there is put back.

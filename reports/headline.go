@@ -83,7 +83,9 @@ var outcomes = map[string]string{
 func (t *teller) overlapConclusion() []string {
 	v := t.violation
 	both := t.c.names(v.Processes)
-	sentences := []string{fmt.Sprintf("For %s %s both worked under one lock%s.", length(v.To-v.From), both, t.recordDuring())}
+	sentences := []string{
+		fmt.Sprintf("For %s %s both worked under one lock%s.", length(v.To-v.From), both, t.recordDuring()),
+	}
 	var writes []string
 	for i := range t.c.events {
 		e := &t.c.events[i]

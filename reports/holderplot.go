@@ -208,7 +208,10 @@ func (d *holderDrawing) drawMarks(c *draw.Canvas, at func(time.Duration) vg.Leng
 		label := d.marks[l.mark].label
 		width := style(smallSize).Width(label)
 		left := max(min(at(d.marks[l.mark].at)+3, c.Max.X-width), c.Min.X)
-		back := vg.Rectangle{Min: vg.Point{X: left - 1, Y: rowOf(l.row) + 0.5}, Max: vg.Point{X: left + width + 1, Y: rowOf(l.row) + labelHeight - 0.5}}
+		back := vg.Rectangle{
+			Min: vg.Point{X: left - 1, Y: rowOf(l.row) + 0.5},
+			Max: vg.Point{X: left + width + 1, Y: rowOf(l.row) + labelHeight - 0.5},
+		}
 		fillRectangle(c, back, color.White, draw.LineStyle{})
 		c.FillText(style(smallSize), vg.Point{X: left, Y: rowOf(l.row) + 3}, label)
 	}
@@ -232,26 +235,20 @@ func (d *holderDrawing) legend() []legendEntry {
 			entries = append(entries, legendEntry{label, swatch})
 		}
 	}
-	thin := func(a vg.Rectangle) vg.Rectangle {
-		a.Min.Y, a.Max.Y = a.Min.Y+2, a.Max.Y-2
-		return a
-	}
-	has := func(kind string) bool {
-		for _, b := range d.leases {
-			if b.kind == kind {
-				return true
-			}
-		}
-		return false
-	}
 	crash, fault, away := false, false, false
 	for _, m := range d.marks {
 		crash = crash || m.kind == "crash"
 		fault = fault || m.kind == "fault"
 		away = away || m.until > m.at
 	}
-	add(has("lease"), "the record names it, lease running", func(c *draw.Canvas, a vg.Rectangle) { drawLease(c, thin(a), false) })
-	add(has("lease-over"), "the record names it, lease over", func(c *draw.Canvas, a vg.Rectangle) { drawLease(c, thin(a), true) })
+	lease := func(over bool) func(c *draw.Canvas, a vg.Rectangle) {
+		return func(c *draw.Canvas, a vg.Rectangle) {
+			a.Min.Y, a.Max.Y = a.Min.Y+2, a.Max.Y-2
+			drawLease(c, a, over)
+		}
+	}
+	add(d.hasLease("lease"), "the record names it, lease running", lease(false))
+	add(d.hasLease("lease-over"), "the record names it, lease over", lease(true))
 	add(len(d.overlaps) > 0, "two believe to hold", drawOverlap)
 	if len(d.nobody) > 0 {
 		label := map[string]string{
@@ -272,6 +269,15 @@ func (d *holderDrawing) legend() []legendEntry {
 		drawCross(c, vg.Point{X: (a.Min.X + a.Max.X) / 2, Y: (a.Min.Y + a.Max.Y) / 2})
 	})
 	return entries
+}
+
+func (d *holderDrawing) hasLease(kind string) bool {
+	for _, b := range d.leases {
+		if b.kind == kind {
+			return true
+		}
+	}
+	return false
 }
 
 // caption says what part of the run is shown.

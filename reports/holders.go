@@ -169,7 +169,10 @@ func (d *holding) addLeases(c *chronicle) {
 		if next := c.factAfter(i); next != none {
 			replaced = c.events[next].Time
 		}
-		b := bar{kind: "lease", lane: lane, process: owner, from: e.Time, to: replaced, detail: strconv.FormatInt(e.Record.Count, 10)}
+		b := bar{
+			kind: "lease", lane: lane, process: owner, from: e.Time, to: replaced,
+			detail: strconv.FormatInt(e.Record.Count, 10),
+		}
 		over, known := lapsed(e.Record)
 		over = over && known
 		switch ends, ok := c.leaseEnd(i); {
@@ -195,7 +198,9 @@ func (d *holding) addMarks(c *chronicle) {
 				label: faultLabel(e.Command, e.Node), detail: e.Command,
 			})
 		case checker.Healed:
-			d.marks = append(d.marks, mark{kind: "fault", lane: none, at: e.Time, until: e.Time, label: "healed", detail: "healed"})
+			d.marks = append(d.marks, mark{
+				kind: "fault", lane: none, at: e.Time, until: e.Time, label: "healed", detail: "healed",
+			})
 		case checker.Crash:
 			d.marks = append(d.marks, mark{kind: "crash", lane: d.lane(c.laneName(e.Process)), at: e.Time, until: e.Time})
 		}
@@ -234,7 +239,9 @@ func (d *holding) addOverlaps(c *chronicle) {
 			d.overlaps[n-1].to = edges[k+1]
 			continue
 		}
-		d.overlaps = append(d.overlaps, bar{kind: "overlap", lane: none, process: none, from: edges[k], to: edges[k+1], detail: who})
+		d.overlaps = append(d.overlaps, bar{
+			kind: "overlap", lane: none, process: none, from: edges[k], to: edges[k+1], detail: who,
+		})
 	}
 }
 

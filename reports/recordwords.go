@@ -171,7 +171,8 @@ func (t *teller) ownSetWords(i int) string {
 	}
 	switch {
 	case e.Record.Count > e.Previous.Count && dead:
-		return fmt.Sprintf("finds %s, dead since its lease ended, and counts %s%s", who, plural(e.Record.Count, "level"), t.lease(i))
+		return fmt.Sprintf("finds %s, dead since its lease ended, and counts %s%s",
+			who, plural(e.Record.Count, "level"), t.lease(i))
 	case e.Record.Count > e.Previous.Count:
 		return fmt.Sprintf("finds %s and counts %s%s%s", who, plural(e.Record.Count, "level"), t.lease(i), t.unknowing(i))
 	case e.Record.Count < e.Previous.Count && t.inRelease(i):

@@ -132,7 +132,8 @@ func WaitPlot(histories ...*checker.History) (*Figure, error) {
 		}
 	}
 	all := curves(histories)
-	p := newPlot(fitTitle("How long an acquire waited"+seriesName(histories)), "time from the call to its return (log scale)")
+	title := fitTitle("How long an acquire waited" + seriesName(histories))
+	p := newPlot(title, "time from the call to its return (log scale)")
 	p.Y.Label.Text, p.Y.Label.Padding = "share of those that got the lock", 4
 	p.Y.Min, p.Y.Max = 0, 1
 	p.Y.Tick.Marker = shareTicks()

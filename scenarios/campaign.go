@@ -3,7 +3,6 @@ package scenarios
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -349,9 +348,4 @@ func (row *rowRun) reported() []int {
 		}
 	}
 	return places
-}
-
-// describe names a row in messages.
-func (row *Row) describe() string {
-	return fmt.Sprintf("%s, %s", row.Scenario.Name, row.Implementation)
 }

@@ -190,7 +190,7 @@ func TestCampaignTwice(t *testing.T) {
 // TestFaultThatNeverStrikes checks that a search whose fault did not bite is no pass.
 func TestFaultThatNeverStrikes(t *testing.T) {
 	c := testCampaign(t, testWorkers(1, "serve"),
-		withFault("pause c1 for 100ms on c1 after GETSET"), withFault("pause c1 for 100ms on c1 after SET"),
+		withFault("pause c1 for 100ms on c1 after GETSET"), withFault("pause c1 for 100ms on c1 before EVAL"),
 		withFault("maybe 1/2 pause c1 for 100ms at 50ms"))
 	c.Implementations = []string{"redis/setnx-px"}
 	rows := runCampaign(t, c)

@@ -373,6 +373,8 @@ func (p *workerProcess) end() string {
 	if err := p.command.Wait(); err != nil {
 		why = err.Error()
 	}
+	for range p.answers { // until listen has ended
+	}
 	if p.broken != nil {
 		why = fmt.Sprintf("what it said is no answer: %v", p.broken)
 	}

@@ -39,6 +39,7 @@ func scale(d, ppm int64) int64 {
 
 func (c *bentClock) readMonotonic(now int64) int64 { return c.monotonic + c.elapsed(now) }
 
+// readWall takes a draw from the jitter's stream, if there is jitter.
 func (c *bentClock) readWall(now int64) int64 {
 	reading := c.wall + c.elapsed(now)
 	if c.jitter > 0 {
@@ -126,12 +127,18 @@ func (n *Node) Wall() time.Time {
 	now := w.sinceStart()
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return n.readLocked(now)
+	return instant(w.base, time.Duration(n.clock.readMonotonic(now)), time.Duration(n.clock.readWall(now)))
 }
 
-func (n *Node) readLocked(now int64) time.Time {
-	c := &n.clock
-	return instant(n.world.base, time.Duration(c.readMonotonic(now)), time.Duration(c.readWall(now)))
+// readLocked reads the machine's clock for code of this incarnation. After a crash it draws no jitter: how often unwinding
+// code looks at the clock is left to chance.
+func (p *Process) readLocked(now int64) time.Time {
+	c := &p.node.clock
+	wall := c.wall + c.elapsed(now)
+	if !p.dead.Load() {
+		wall = c.readWall(now)
+	}
+	return instant(p.node.world.base, time.Duration(c.readMonotonic(now)), time.Duration(wall))
 }
 
 // Monotonic is what the machine's monotonic clock shows, from 0 at the start of the world.
@@ -166,7 +173,13 @@ type Clock struct{ process *Process }
 var _ clockwork.Clock = (*Clock)(nil)
 
 // Now reads the machine's clock.
-func (c *Clock) Now() time.Time { return c.process.node.Wall() }
+func (c *Clock) Now() time.Time {
+	w := c.process.node.world
+	now := w.sinceStart()
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return c.process.readLocked(now)
+}
 
 // Since is the time since t: monotonic when t came from Now of the same machine, as time.Since.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
@@ -392,7 +405,7 @@ func (t *timer) releaseLocked(now int64) {
 		return
 	}
 	select {
-	case t.channel <- t.process.node.readLocked(now):
+	case t.channel <- t.process.readLocked(now):
 	default:
 	}
 }

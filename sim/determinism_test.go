@@ -158,14 +158,14 @@ func TestFirstDifferenceNamesItsCauses(t *testing.T) {
 	}
 	a, b := play("LEFT"), play("RIGHT")
 	const want = `the runs part at entry 9:
-  one run:        9       0.004015 s send    c1>server #1           LEFT (cause 8)
-      because of 8       0.004015 s deliver server>c1 #1           "SAME" (cause 7)
-      because of 7       0.003013 s send    server>c1 #1           "SAME" (cause 6)
-      because of 6       0.003013 s deliver c1>server #1           SAME (cause 5)
-  the other: 9       0.004015 s send    c1>server #1           RIGHT (cause 8)
-      because of 8       0.004015 s deliver server>c1 #1           "SAME" (cause 7)
-      because of 7       0.003013 s send    server>c1 #1           "SAME" (cause 6)
-      because of 6       0.003013 s deliver c1>server #1           SAME (cause 5)`
+  one run:   9       0.004014 s send    c1>server #1           LEFT (cause 8)
+      because of 8       0.004014 s deliver server>c1 #1           "SAME" (cause 7)
+      because of 7       0.003011 s send    server>c1 #1           "SAME" (cause 6)
+      because of 6       0.003011 s deliver c1>server #1           SAME (cause 5)
+  the other: 9       0.004014 s send    c1>server #1           RIGHT (cause 8)
+      because of 8       0.004014 s deliver server>c1 #1           "SAME" (cause 7)
+      because of 7       0.003011 s send    server>c1 #1           "SAME" (cause 6)
+      because of 6       0.003011 s deliver c1>server #1           SAME (cause 5)`
 	if got := FirstDifference(a, b); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}

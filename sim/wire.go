@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -62,6 +63,7 @@ type Listener struct {
 	mutex   sync.Mutex
 	waiting []*wireConn
 	err     error
+	told    told
 }
 
 func (l *Listener) push(c *wireConn) {
@@ -79,10 +81,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			signal(l.wake) // for any other goroutine that waits here
 		}
 		if err != nil {
-			if dead := l.process.alive(); dead != nil {
-				err = dead
-			}
-			return nil, opError("accept", l.address, err)
+			return nil, opError("accept", l.address, l.told.asDead(l.process, err))
 		}
 		if c != nil {
 			return c, nil
@@ -141,6 +140,21 @@ func (l *Listener) closeNow(err error) []*wireConn {
 // Addr is the address in the world.
 func (l *Listener) Addr() net.Addr { return address(l.address) }
 
+// told remembers whether somebody who waits for a connection has been told of the crash, which does not count as a call
+// after the crash.
+type told struct{ atomic.Bool }
+
+// asDead returns ErrCrashed in place of err in an incarnation that has crashed.
+func (t *told) asDead(p *Process, err error) error {
+	if !p.dead.Load() {
+		return err
+	}
+	if t.Swap(true) {
+		return p.alive()
+	}
+	return ErrCrashed
+}
+
 // takeListeners returns the machine's listeners by address and leaves it without any.
 func (n *Node) takeListeners() []*Listener {
 	n.world.mutex.Lock()
@@ -187,6 +201,7 @@ type wireConn struct {
 	write   timeLimit
 	late    bool // the read deadline has passed
 	readers int  // goroutines that wait in Read
+	told    told
 
 	deadline deadline // of reading; engine's
 }
@@ -212,7 +227,7 @@ func (p *Process) limit(t time.Time) timeLimit {
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return timeLimit{set: true, machine: true, at: n.clock.readMonotonic(now) + int64(t.Sub(n.readLocked(now)))}
+	return timeLimit{set: true, machine: true, at: n.clock.readMonotonic(now) + int64(t.Sub(p.readLocked(now)))}
 }
 
 // passed tells whether a deadline has come.
@@ -339,10 +354,7 @@ func (c *wireConn) tryRead(p []byte) (n int, more bool, err error) {
 }
 
 func (c *wireConn) readError(err error) error {
-	if dead := c.end.process.alive(); dead != nil {
-		err = dead
-	}
-	if err == io.EOF {
+	if err = c.told.asDead(c.end.process, err); err == io.EOF {
 		return err
 	}
 	return opError("read", c.address, err)

@@ -61,6 +61,14 @@ func internal(err error) error {
 	return &exitError{exitInternal, err.Error()}
 }
 
+// usageError is a mistake on the command line, for which the help of the command is the place to look.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// usage words a mistake on the command line.
+func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
 // outcome turns what a command returned into the line to print and the exit code. Errors without a code of their own are
 // about the command line or a file.
 func outcome(err error) (line string, code int) {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -51,21 +49,21 @@ func (f *searchFlags) read(cmd *cobra.Command) (search, error) {
 	var err error
 	if cmd.Flags().Changed("seeds") {
 		if s.seeds, err = scenarios.ParseSeeds(f.seeds); err != nil {
-			return search{}, fmt.Errorf("--seeds: %w", err)
+			return search{}, usage("--seeds: %w", err)
 		}
 	}
 	const mostJobs = 1024
 	if f.jobs < 1 || f.jobs > mostJobs {
-		return search{}, fmt.Errorf("--jobs %d: want a number from 1 to %d", f.jobs, mostJobs)
+		return search{}, usage("--jobs %d: want a number from 1 to %d", f.jobs, mostJobs)
 	}
 	if cmd.Flags().Changed("budget") && f.budget <= 0 {
-		return search{}, fmt.Errorf("--budget %v: want a time above zero, such as 30s", f.budget)
+		return search{}, usage("--budget %v: want a time above zero, such as 30s", f.budget)
 	}
 	if s.transport, err = scenarios.ParseTransport(f.transport); err != nil {
-		return search{}, fmt.Errorf("--transport: %w", err)
+		return search{}, usage("--transport: %w", err)
 	}
 	if cmd.Flags().Changed("out") && f.out == "" {
-		return search{}, errors.New("--out: want the name of a folder")
+		return search{}, usage("--out: want the name of a folder")
 	}
 	s.workers, err = workers(f.jobs)
 	return s, err
@@ -87,10 +85,10 @@ func checkImplementations(names []string) ([]string, error) {
 	for _, name := range names {
 		entry, err := scenarios.Catalogue().Lookup(strings.TrimSpace(name))
 		if err != nil {
-			return nil, fmt.Errorf("--impl: %w", err)
+			return nil, usage("--impl: %w", err)
 		}
 		if slices.Contains(known, entry.Name) {
-			return nil, fmt.Errorf("--impl: %s is named twice", entry.Name)
+			return nil, usage("--impl: %s is named twice", entry.Name)
 		}
 		known = append(known, entry.Name)
 	}

@@ -37,12 +37,7 @@ the test.`,
 		Example: `  lockstep hunt dead-record --impl redis/getset
   lockstep hunt dead-record --impl redis/getset --find R1 --out found
   lockstep hunt paused-holder --impl redis/setnx-px --property resource --seeds 1-10000 --budget 1m`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("hunt: want one scenario, not %d; \"lockstep list\" shows them", len(args))
-			}
-			return nil
-		},
+		Args: oneArgument("one scenario"),
 		RunE: h.run,
 	}
 	h.flags.register(cmd, fmt.Sprintf("seeds to try, in this order, such as 1-500 (default 1-%d)", huntSeeds),
@@ -106,7 +101,7 @@ func (h *huntCommand) hunt(cmd *cobra.Command, word string) (*scenarios.Hunt, er
 		return nil, err
 	}
 	if len(names) != 1 {
-		return nil, fmt.Errorf("hunt: want one implementation, such as --impl redis/getset, not %d", len(names))
+		return nil, usage("want one implementation, such as --impl redis/getset, not %d", len(names))
 	}
 	if len(s.seeds) == 0 {
 		s.seeds = scenarios.SeedsUpTo(huntSeeds)
@@ -115,10 +110,10 @@ func (h *huntCommand) hunt(cmd *cobra.Command, word string) (*scenarios.Hunt, er
 	if folder == "" {
 		folder = outputFolder
 	} else if err := checkReplaceable(folder); err != nil {
-		return nil, fmt.Errorf("--out: %w", err)
+		return nil, usage("--out: %w", err)
 	}
 	if err := checkFolder(folder); err != nil {
-		return nil, fmt.Errorf("--out: %w", err)
+		return nil, usage("--out: %w", err)
 	}
 	return &scenarios.Hunt{
 		Scenario: scenario, Implementation: names[0], Seeds: s.seeds, Transport: s.transport, Workers: s.workers,

@@ -18,7 +18,7 @@ func newList() *cobra.Command {
 		Short: "Lists the scenarios and the implementations that come with lockstep",
 		Long: `List shows every scenario with what it must find in which implementation, and every implementation with what it
 promises, its knobs, and the safeguards that can be switched off by name.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
 			fmt.Fprintln(out, "SCENARIOS, and what must come out")

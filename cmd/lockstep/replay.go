@@ -23,12 +23,7 @@ It exits 1 when the violation shows again, 0 when it does not, and 5 when the ru
 version of lockstep wrote the file.`,
 		Example: `  lockstep replay lockstep-out/dead-record/redis-getset/seed-3
   lockstep replay replay.txt --transport wire`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("replay: want one replay file, or a folder with one, not %d", len(args))
-			}
-			return nil
-		},
+		Args: oneArgument("one replay file, or a folder with one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return replay(cmd.OutOrStdout(), args[0], transport)
 		},
@@ -50,7 +45,7 @@ func replay(out io.Writer, name, transport string) error {
 	}
 	if transport != "" {
 		if setup.Transport, err = scenarios.ParseTransport(transport); err != nil {
-			return fmt.Errorf("--transport: %w", err)
+			return usage("--transport: %w", err)
 		}
 	}
 	played, err := file.Play(new(testing.T), setup)

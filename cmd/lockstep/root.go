@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,12 +30,11 @@ func execute(ctx context.Context, args []string, std streams) (code int) {
 	root.SetArgs(args)
 	ran, err := root.ExecuteContextC(ctx)
 	message, code := outcome(err)
+	if mistake := (usageError{}); errors.As(err, &mistake) {
+		message += fmt.Sprintf(" (see %q)", ran.CommandPath()+" --help")
+	}
 	if message != "" {
-		hint := ""
-		if code == exitUsage && ran != nil && !strings.Contains(message, "--help") {
-			hint = fmt.Sprintf(" (see %q)", ran.CommandPath()+" --help")
-		}
-		fmt.Fprintf(std.err, "%s: %s%s\n", programName(), oneLine(message), hint)
+		fmt.Fprintf(std.err, "%s: %s\n", programName(), oneLine(message))
 	}
 	return code
 }
@@ -77,6 +77,8 @@ same run.
 	root.SetIn(std.in)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newList(), newRun(), newHunt(), newReplay(), newTimeServer(), newVersion(), newWorker(),
@@ -87,7 +89,7 @@ same run.
 // unknownCommand words the error about a word that is no command.
 func unknownCommand(root *cobra.Command, word string) error {
 	if near := root.SuggestionsFor(word); len(near) > 0 {
-		return fmt.Errorf("there is no command %q; did you mean %q?", word, near[0])
+		return usage("there is no command %q; did you mean %q?", word, near[0])
 	}
 	var names []string
 	for _, c := range root.Commands() {
@@ -95,5 +97,23 @@ func unknownCommand(root *cobra.Command, word string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return fmt.Errorf("there is no command %q: want one of %s", word, strings.Join(names, ", "))
+	return usage("there is no command %q: want one of %s", word, strings.Join(names, ", "))
+}
+
+// noArguments refuses arguments.
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%q: there is nothing to name here", args[0])
+	}
+	return nil
+}
+
+// oneArgument wants one argument and says which.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usage("want %s, not %d", what, len(args))
+		}
+		return nil
+	}
 }

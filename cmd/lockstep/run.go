@@ -114,7 +114,7 @@ func (r *runCommand) campaign(cmd *cobra.Command, args []string) (*scenarios.Cam
 	}
 	if cmd.Flags().Changed("out") {
 		if err := checkFolder(r.flags.out); err != nil {
-			return nil, fmt.Errorf("--out: %w", err)
+			return nil, usage("--out: %w", err)
 		}
 	} else {
 		r.flags.out = outputFolder

@@ -23,7 +23,7 @@ func newTimeServer() *cobra.Command {
 lock needs it: its leases are judged by the clock of this server. Simulated worlds bring their own.`,
 		Example: `  lockstep timeserver
   lockstep timeserver --listen 127.0.0.1:0`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serveTime(cmd.Context(), listen, cmd.OutOrStdout())
 		},
@@ -35,7 +35,7 @@ lock needs it: its leases are judged by the clock of this server. Simulated worl
 // serveTime serves until ctx ends.
 func serveTime(ctx context.Context, listen string, out io.Writer) error {
 	if err := checkLoopback(listen); err != nil {
-		return fmt.Errorf("--listen %q: %w", listen, err)
+		return usage("--listen %q: %w", listen, err)
 	}
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
@@ -43,7 +43,7 @@ func serveTime(ctx context.Context, listen string, out io.Writer) error {
 		if errors.As(err, &cause) {
 			err = cause.Err
 		}
-		return fmt.Errorf("--listen %s: %w; choose another port, or 0 for a free one", listen, err)
+		return usage("--listen %s: %w; choose another port, or 0 for a free one", listen, err)
 	}
 	fmt.Fprintf(out, "time server on %s\n", listener.Addr())
 	server := timeserver.Server{Clock: clockwork.NewRealClock()}

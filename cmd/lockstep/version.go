@@ -23,7 +23,7 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Says which lockstep this is",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fmt.Fprintf(cmd.OutOrStdout(), "lockstep %s (history schema %d, %s %s/%s)\n", programVersion(), checker.Schema,
 				runtime.Version(), runtime.GOOS, runtime.GOARCH)

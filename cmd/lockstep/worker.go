@@ -23,7 +23,7 @@ func newWorker() *cobra.Command {
 		Use:    "worker",
 		Short:  "Runs seeds for another lockstep process",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// An interrupt on the terminal reaches the whole group. The process that started this one decides.
 			signal.Ignore(os.Interrupt)

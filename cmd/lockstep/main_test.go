@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jonboulle/clockwork"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/lockstep-sim/lockstep/impl/timeserver"
+	"github.com/lockstep-sim/lockstep/scenarios"
+)
+
+// TestMain lets this test binary be the command as well, for the scripts and for the workers that the command starts.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"lockstep": func() { os.Exit(command()) }})
+}
+
+// TestScripts runs the scripts of testdata/script. Beside the commands of testscript they have
+//
+//	exits CODE COMMAND [ARG...]    run a command that must exit with this code
+//	lines N FILE                   a file, or stdout or stderr, must have so many lines
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exits,
+			"lines": lines,
+		},
+		Setup: func(env *testscript.Env) error {
+			// Two workers, however many processors the machine has: what is printed must not depend on it anyway.
+			env.Setenv("GOMAXPROCS", "2")
+			return nil
+		},
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func lines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lines N FILE")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := strings.Count(ts.ReadFile(args[1]), "\n"); got != want {
+		ts.Fatalf("%s has %d lines, want %d", args[1], got, want)
+	}
+}
+
+// start starts the command as a process of its own.
+func start(t *testing.T, args ...string) (process *exec.Cmd, stdout, stderr *bufio.Reader) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	process = exec.Command(program)
+	process.Args = append([]string{"lockstep"}, args...)
+	process.Dir = t.TempDir()
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	errors, err := process.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { process.Process.Kill() })
+	return process, bufio.NewReader(out), bufio.NewReader(errors)
+}
+
+// TestInterrupt checks that an interrupt ends a run with what was done.
+func TestInterrupt(t *testing.T) {
+	process, stdout, stderr := start(t, "run", "dead-record", "reentrant-test", "--impl", "redis/getset-repaired",
+		"--seeds", "1-300", "--jobs", "2")
+	if line, err := stderr.ReadString('\n'); err != nil || !strings.Contains(line, "dead-record redis/getset-repaired: as expected") {
+		t.Fatalf("the first row ends with %q, %v", line, err)
+	}
+	if err := process.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, stderr)
+	text, err := io.ReadAll(stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process.Wait()
+	if code := process.ProcessState.ExitCode(); code != exitUnknown {
+		t.Errorf("the exit code is %d, want %d", code, exitUnknown)
+	}
+	if out := string(text); !strings.Contains(out, "interrupted after") || !strings.HasSuffix(out, " failed\n") {
+		t.Errorf("it prints\n%s", out)
+	}
+}
+
+// TestTimeServer checks that the time server tells the time and ends with an interrupt.
+func TestTimeServer(t *testing.T) {
+	process, stdout, stderr := start(t, "timeserver", "--listen", "127.0.0.1:0")
+	line, err := stdout.ReadString('\n')
+	if err != nil {
+		rest, _ := io.ReadAll(stderr)
+		t.Fatalf("it says %q, %v: %s", line, err, rest)
+	}
+	address, found := strings.CutPrefix(strings.TrimSpace(line), "time server on ")
+	if !found {
+		t.Fatalf("it says %q", line)
+	}
+	askTime(t, address)
+	if err := process.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Wait(); err != nil {
+		t.Errorf("after an interrupt it ends with %v", err)
+	}
+}
+
+// askTime asks a time server once.
+func askTime(t *testing.T, address string) {
+	t.Helper()
+	client := timeserver.NewClient(timeserver.ClientOptions{
+		Address: address, Dial: new(net.Dialer).DialContext, Clock: clockwork.NewRealClock(),
+	})
+	defer client.Close()
+	if millis, err := client.Millis(t.Context()); err != nil || millis <= 0 {
+		t.Errorf("it says that it is %d, %v", millis, err)
+	}
+}
+
+// TestPanic checks that a panic is one line and an exit code.
+func TestPanic(t *testing.T) {
+	var stderr strings.Builder
+	code := execute(t.Context(), []string{"version"}, streams{strings.NewReader(""), panicking{}, &stderr})
+	if code != exitInternal {
+		t.Errorf("the exit code is %d, want %d", code, exitInternal)
+	}
+	message := stderr.String()
+	if strings.Count(message, "\n") != 1 || !strings.Contains(message, "the disk is on fire at ") ||
+		!strings.Contains(message, "panicking.Write") {
+		t.Errorf("it prints %q", message)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Write([]byte) (int, error) { panic("the disk\nis on fire") }
+
+func TestExitCode(t *testing.T) {
+	for conclusion, want := range map[scenarios.Conclusion]int{
+		scenarios.AsExpected: 0, scenarios.Violation: 1, scenarios.Inconclusive: 2, scenarios.Unexpected: 3,
+		scenarios.NothingRan: 4, scenarios.NotDeterministic: 5, scenarios.Broken: 70,
+	} {
+		if got := exitCode(conclusion); got != want {
+			t.Errorf("%q has exit code %d, want %d", conclusion, got, want)
+		}
+	}
+}
+
+func TestShellWords(t *testing.T) {
+	for _, test := range []struct {
+		words []string
+		want  string
+	}{
+		{[]string{"lockstep", "run", "dead-record"}, "lockstep run dead-record"},
+		{[]string{"--impl", "redis/getset-repaired!loser-writes+token-reused"}, "--impl 'redis/getset-repaired!loser-writes+token-reused'"},
+		{[]string{"my file.yaml", ""}, "'my file.yaml' ''"},
+		{[]string{"it's"}, `'it'\''s'`},
+	} {
+		if got := shellWords(test.words...); got != test.want {
+			t.Errorf("shellWords(%q) = %s, want %s", test.words, got, test.want)
+		}
+	}
+}
+
+func TestCheckLoopback(t *testing.T) {
+	for address, fine := range map[string]bool{
+		"127.0.0.1:9999": true, "127.0.0.1:0": true, "127.8.8.8:1": true, "[::1]:9999": true,
+		"0.0.0.0:9999": false, ":9999": false, "[::]:9999": false, "192.168.1.2:9999": false, "localhost:9999": false,
+		"127.0.0.1": false, "127.0.0.1:x": false, "127.0.0.1:70000": false, "": false,
+	} {
+		if err := checkLoopback(address); (err == nil) != fine {
+			t.Errorf("checkLoopback(%q) = %v", address, err)
+		}
+	}
+}
+
+// TestCheckFolder checks that nothing is left behind, and that no file is taken for a folder.
+func TestCheckFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := checkFolder(filepath.Join(dir, "a", "b")); err != nil {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("it leaves %v behind (%v)", entries, err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{file, filepath.Join(file, "a"), filepath.Join(file, "a", "b")} {
+		if err := checkFolder(bad); err == nil {
+			t.Errorf("%s is taken for a folder that can be written", bad)
+		}
+	}
+}

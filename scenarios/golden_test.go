@@ -1,0 +1,129 @@
+package scenarios
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/lockstep-sim/lockstep/sim"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the hashes of testdata/hashes.txt anew")
+
+// rows calls f for every scenario and implementation that it says something of.
+func rows(f func(s *Scenario, implementation string)) {
+	for _, s := range Library() {
+		for _, e := range s.Implementations {
+			f(s, e.Implementation)
+		}
+	}
+}
+
+func mustRun(t *testing.T, setup Setup) *Outcome {
+	t.Helper()
+	o, err := Run(t, setup)
+	if err == nil {
+		err = o.Err
+	}
+	if err != nil {
+		t.Fatalf("%s with %s, seed %d: %v", setup.Scenario.Name, setup.Implementation, setup.Seed, err)
+	}
+	if len(o.Leaks) > 0 {
+		t.Errorf("%s with %s, seed %d: goroutines were left: %v", setup.Scenario.Name, setup.Implementation, setup.Seed, o.Leaks)
+	}
+	return o
+}
+
+// TestGoldenHashes pins what every scenario does, over versions of the program and of its libraries: a changed hash is a
+// changed run, and must be meant. Run it with -rewrite then, and read the difference.
+func TestGoldenHashes(t *testing.T) {
+	var got strings.Builder
+	rows(func(s *Scenario, implementation string) {
+		for seed := uint64(1); seed <= 3; seed++ {
+			o := mustRun(t, Setup{Scenario: s, Implementation: implementation, Seed: seed, Trace: sim.HashOnly})
+			fmt.Fprintf(&got, "%s %s %d %016x\n", s.Name, implementation, seed, o.Hash)
+		}
+	})
+	const path = "testdata/hashes.txt"
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := strings.Split(string(want), "\n")
+	for i, line := range strings.Split(got.String(), "\n") {
+		if i >= len(wanted) || line != wanted[i] {
+			t.Fatalf("line %d is %q, and %s has another; if that is meant, run this test with -rewrite", i+1, line, path)
+		}
+	}
+}
+
+// TestProcessorsDoNotMatter runs every row with one processor and with four.
+func TestProcessorsDoNotMatter(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(before)
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	rows(func(s *Scenario, implementation string) {
+		for seed := uint64(1); seed <= seeds; seed++ {
+			var runs [2]*Outcome
+			for i, processors := range []int{1, 4} {
+				runtime.GOMAXPROCS(processors)
+				runs[i] = mustRun(t, Setup{Scenario: s, Implementation: implementation, Seed: seed, Trace: sim.HashOnly})
+			}
+			if runs[0].Hash != runs[1].Hash {
+				t.Errorf("%s with %s, seed %d: the hash is %016x with one processor and %016x with four",
+					s.Name, implementation, seed, runs[0].Hash, runs[1].Hash)
+			}
+		}
+	})
+}
+
+// TestTransportsAgree runs every row over both transports. As long as no connection has to be opened anew, which takes a
+// greeting over the wire, everything happens at the same instants, and the hashes are equal.
+func TestTransportsAgree(t *testing.T) {
+	seeds := uint64(3)
+	if testing.Short() {
+		seeds = 1
+	}
+	compared := 0
+	rows(func(s *Scenario, implementation string) {
+		for seed := uint64(1); seed <= seeds; seed++ {
+			setup := Setup{Scenario: s, Implementation: implementation, Seed: seed, Trace: sim.Full, Transport: Direct}
+			direct := mustRun(t, setup)
+			setup.Transport = Wire
+			wire := mustRun(t, setup)
+			if opensConnections(&direct.Trace) {
+				continue
+			}
+			compared++
+			if direct.Hash != wire.Hash {
+				t.Errorf("%s with %s, seed %d: %s", s.Name, implementation, seed, sim.FirstDifference(&direct.Trace, &wire.Trace))
+			}
+		}
+	})
+	if compared < 50 && !testing.Short() {
+		t.Errorf("only %d runs could be compared", compared)
+	}
+}
+
+// opensConnections tells whether clients of Redis opened connections during the run, after a loss or for a second call
+// at the same time.
+func opensConnections(trace *sim.Trace) bool {
+	for _, e := range trace.Entries {
+		if e.Kind == sim.KindSend && e.To == redisMachine && e.Text == "open" {
+			return true
+		}
+	}
+	return false
+}
