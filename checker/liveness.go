@@ -41,7 +41,8 @@ func (a *analysis) judgeLiveness(options Options) Verdict {
 		return f.verdict(Verdict{})
 	}
 	if waits == 0 {
-		why := fmt.Sprintf("nobody asked for a lock between the heal at %s and the end at %s", seconds(from.time), seconds(to.time))
+		why := fmt.Sprintf("nobody asked for a lock between the heal at %s and the end at %s", seconds(from.time),
+			seconds(to.time))
 		if a.seesRecords() && to.time-from.time > bound {
 			return holds(why + ", and no record was left behind")
 		}

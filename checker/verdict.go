@@ -121,7 +121,7 @@ const (
 	KindForeignRelease     = "foreign-release"      // a release removed another's record
 	KindReleaseWithoutHold = "release-without-hold" // a release succeeded where nothing was held
 	KindHolderRefused      = "holder-refused"       // a holder was told that it is not the owner
-	KindLossUntold         = "loss-untold"          // a release of a hold that another had taken over was told that all is well
+	KindLossUntold         = "loss-untold"          // a release was told that all is well after another had taken over
 	KindWrongCount         = "wrong-count"          // the record counts other levels than its owner
 	KindStaleWrite         = "stale-write"          // a write after another had become the holder
 	KindWriteWithoutHold   = "write-without-hold"   // a write by somebody who never held the lock

@@ -24,6 +24,8 @@
 //	plots/holders.svg  who believed to hold when, around the violation (also .png and .csv)
 //	plots/wait.svg     how long those waited who got the lock (also .png and .csv)
 //
+// A plot that cannot be drawn, because nobody asked for a lock, is replaced by a text with the reason.
+//
 // # verdict.json
 //
 // Times are nanoseconds of true time since the start of the run.

@@ -55,6 +55,9 @@ func WriteFolder(dir string, run Run) error {
 }
 
 func writeFolder(dir string, run Run) (err error) {
+	if run.History == nil {
+		return errors.New("the run has no history")
+	}
 	if dir, err = resolve(dir); err != nil {
 		return err
 	}
@@ -203,36 +206,45 @@ func literal(content string) func(io.Writer) error {
 	}
 }
 
-// fillPlots writes each plot as SVG and PNG, with its data as CSV.
+// fillPlots writes each plot as SVG and PNG, with its data as CSV. A history that cannot be drawn is worth keeping all
+// the same: the reason stands in the place of the plot.
 func fillPlots(dir string, run Run) error {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return plain(err)
 	}
-	holders, err := HolderPlot(run.History, HolderOptions{Violation: firstViolation(run.Verdicts)})
-	if err != nil {
-		return fmt.Errorf("plot of holders: %w", err)
-	}
-	waits, err := WaitPlot(run.History)
-	if err != nil {
-		return fmt.Errorf("plot of waiting times: %w", err)
-	}
 	for _, plot := range []struct {
-		name   string
-		figure *Figure
-	}{{"holders", holders}, {"wait", waits}} {
-		for _, form := range []struct {
-			ending string
-			write  func(io.Writer) error
-		}{{".svg", plot.figure.WriteSVG}, {".png", plot.figure.WritePNG}, {".csv", plot.figure.WriteCSV}} {
-			if err := writeFile(filepath.Join(dir, plot.name+form.ending), form.write); err != nil {
-				return fmt.Errorf("%s: %w", filepath.Join(plotsFolder, plot.name+form.ending), err)
-			}
+		name string
+		draw func() (*Figure, error)
+	}{
+		{"holders", func() (*Figure, error) {
+			return HolderPlot(run.History, HolderOptions{Violation: firstViolation(run.Verdicts)})
+		}},
+		{"wait", func() (*Figure, error) { return WaitPlot(run.History) }},
+	} {
+		if err := fillPlot(filepath.Join(dir, plot.name), plot.draw); err != nil {
+			return fmt.Errorf("%s: %w", plotsFolder, err)
 		}
 	}
 	return nil
 }
 
-// firstViolation picks what the plot of holders is about: an overlap if there is one, else what comes first.
+func fillPlot(path string, draw func() (*Figure, error)) error {
+	figure, err := draw()
+	if err != nil {
+		return writeFile(path+".txt", literal("There is no plot: "+err.Error()+".\n"))
+	}
+	for _, form := range []struct {
+		ending string
+		write  func(io.Writer) error
+	}{{".svg", figure.WriteSVG}, {".png", figure.WritePNG}, {".csv", figure.WriteCSV}} {
+		if err := writeFile(path+form.ending, form.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstViolation picks what the plot of holders is about. An overlap comes first, as in the order of the properties.
 func firstViolation(verdicts []checker.Verdict) *checker.Violation {
 	for _, v := range verdicts {
 		if len(v.Violations) > 0 {

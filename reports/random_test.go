@@ -63,8 +63,8 @@ func (w *randomWorld) step(t *rapid.T) {
 		w.add(e)
 	case 8:
 		text := rapid.SampledFrom([]string{
-			"pause c1 for 300ms at 1s", "clock redis step +5s at 1s", "lose reply of c1>redis at 1s", "restart redis empty at 1s",
-			"", "cut c1-redis for 1s at 1s", "nonsense",
+			"pause c1 for 300ms at 1s", "clock redis step +5s at 1s", "lose reply of c1>redis at 1s",
+			"restart redis empty at 1s", "", "cut c1-redis for 1s at 1s", "nonsense",
 		}).Draw(t, "fault")
 		w.add(checker.Event{
 			Process: checker.ProcessFault, Type: checker.Info, F: checker.FaultApplied, Command: text, Clock: e.Clock,
@@ -146,7 +146,8 @@ func drawViolation(t *rapid.T, h *checker.History) checker.Violation {
 	last := h.Events[len(h.Events)-1].Index
 	v := checker.Violation{
 		Kind: rapid.SampledFrom([]string{
-			checker.KindOverlap, checker.KindStuck, checker.KindStaleWrite, checker.KindTokenAccepted, checker.KindStarvation, "new",
+			checker.KindOverlap, checker.KindStuck, checker.KindStaleWrite, checker.KindTokenAccepted,
+			checker.KindStarvation, "new",
 		}).Draw(t, "kind"),
 		Key:       rapid.SampledFrom([]string{"job", "store", "other"}).Draw(t, "key"),
 		Events:    rapid.SliceOfN(rapid.Int64Range(0, last+3), 0, 5).Draw(t, "events"),
@@ -177,6 +178,12 @@ func TestStoriesOfAnything(t *testing.T) {
 			t.Errorf("the second time it is told differently:\n%s\n%s", story, again)
 		}
 	})
+}
+
+// TestStoryOfNothing tells a violation of a history without events.
+func TestStoryOfNothing(t *testing.T) {
+	h := &checker.History{}
+	wellFormed(t, h, Tell(h, checker.MutualExclusion, checker.Violation{Text: "nothing is right"}, nil))
 }
 
 // TestStoriesOfVerdicts tells what the checker finds in arbitrary histories.

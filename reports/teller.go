@@ -253,6 +253,9 @@ func (t *teller) belongs(c call) bool {
 
 // candidates lists the steps in order.
 func (t *teller) candidates() []ranked {
+	if len(t.c.events) == 0 {
+		return nil
+	}
 	var steps []ranked
 	add := func(i int) {
 		if s, ok := t.step(i); ok {

@@ -81,7 +81,10 @@ func TestEveryFaultHasWords(t *testing.T) {
 			"is slow between c1 and redis, by 0.400 s, for 10.000 s",
 		},
 		{"slow c1>redis by 400ms for 10s at 5s", "", "network", "is slow from c1 to redis, by 0.400 s, for 10.000 s"},
-		{"cut c1-redis for 6s silent on c1 after SETNX", "", "network", "carries nothing from c1 to redis and back for 6.000 s"},
+		{
+			"cut c1-redis for 6s silent on c1 after SETNX", "", "network",
+			"carries nothing from c1 to redis and back for 6.000 s",
+		},
 		{"cut c1>redis for 6s at 2s", "", "network", "carries nothing from c1 to redis for 6.000 s"},
 		{"down timeserver for 4s at 8s", "timeserver", "timeserver", "is away for 4.000 s"},
 	} {

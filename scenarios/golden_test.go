@@ -11,6 +11,8 @@ import (
 	"github.com/lockstep-sim/lockstep/sim"
 )
 
+var seedsEach = flag.Uint64("seeds", 6, "how many seeds of each row TestProcessorsDoNotMatter runs")
+
 var rewrite = flag.Bool("rewrite", false, "write the hashes of testdata/hashes.txt anew")
 
 // rows calls f for every scenario and implementation that it says something of.
@@ -32,13 +34,14 @@ func mustRun(t *testing.T, setup Setup) *Outcome {
 		t.Fatalf("%s with %s, seed %d: %v", setup.Scenario.Name, setup.Implementation, setup.Seed, err)
 	}
 	if len(o.Leaks) > 0 {
-		t.Errorf("%s with %s, seed %d: goroutines were left: %v", setup.Scenario.Name, setup.Implementation, setup.Seed, o.Leaks)
+		t.Errorf("%s with %s, seed %d: goroutines were left: %v", setup.Scenario.Name, setup.Implementation, setup.Seed,
+			o.Leaks)
 	}
 	return o
 }
 
-// TestGoldenHashes pins what every scenario does, over versions of the program and of its libraries: a changed hash is a
-// changed run, and must be meant. Run it with -rewrite then, and read the difference.
+// TestGoldenHashes pins what every scenario does, over versions of the program and of its libraries: a changed hash is
+// a changed run, and must be meant. Run it with -rewrite then, and read the difference.
 func TestGoldenHashes(t *testing.T) {
 	var got strings.Builder
 	rows(func(s *Scenario, implementation string) {
@@ -70,9 +73,9 @@ func TestGoldenHashes(t *testing.T) {
 func TestProcessorsDoNotMatter(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
-	seeds := uint64(6)
+	seeds := *seedsEach
 	if testing.Short() {
-		seeds = 2
+		seeds = min(seeds, 2)
 	}
 	rows(func(s *Scenario, implementation string) {
 		for seed := uint64(1); seed <= seeds; seed++ {
@@ -89,8 +92,8 @@ func TestProcessorsDoNotMatter(t *testing.T) {
 	})
 }
 
-// TestTransportsAgree runs every row over both transports. As long as no connection has to be opened anew, which takes a
-// greeting over the wire, everything happens at the same instants, and the hashes are equal.
+// TestTransportsAgree runs every row over both transports. As long as no connection has to be opened anew, which takes
+// a greeting over the wire, everything happens at the same instants, and the hashes are equal.
 func TestTransportsAgree(t *testing.T) {
 	seeds := uint64(3)
 	if testing.Short() {

@@ -42,8 +42,8 @@ type Catch struct {
 // Run hunts. The seed that it finds is the first one that there is, however many workers look for it.
 func (h *Hunt) Run(ctx context.Context) (*Catch, error) {
 	if h.Mechanism != "" && !isMechanism(h.Mechanism) {
-		return nil, fmt.Errorf("no mechanism is named %q: want R1 to R19 or a name such as %s", h.Mechanism,
-			mechanism.LoserEnters.Name)
+		return nil, fmt.Errorf("no mechanism is named %q: want a number or a name, such as %s or %s", h.Mechanism,
+			mechanism.LoserEnters.Ref, mechanism.LoserEnters.Name)
 	}
 	if h.Property != "" && !isProperty(string(h.Property)) {
 		return nil, fmt.Errorf("no property is named %q: want one of %v", h.Property, checker.Properties())

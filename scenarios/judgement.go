@@ -28,8 +28,8 @@ var conclusionNames = [...]string{
 
 func (c Conclusion) String() string { return conclusionNames[c] }
 
-// LeakAllowed in Expectation.Allow says that seeds may leave goroutines behind. It is no property of the lock's answers,
-// so no verdict has its name.
+// LeakAllowed in Expectation.Allow says that seeds may leave goroutines behind. It is no property of the lock's
+// answers, so no verdict has its name.
 const LeakAllowed checker.Property = "leaks"
 
 // Judgement is a conclusion and its reasons.

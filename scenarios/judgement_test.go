@@ -33,7 +33,8 @@ func (row *Row) violate(property checker.Property) {
 func (row *Row) recognise() {
 	row.violate(checker.MutualExclusion)
 	row.Mechanisms = []MechanismTally{{
-		Mechanism: mechanism.LoserEnters, Seeds: 2, First: First{3, 3}, Properties: []checker.Property{checker.MutualExclusion},
+		Mechanism: mechanism.LoserEnters, Seeds: 2, First: First{3, 3},
+		Properties: []checker.Property{checker.MutualExclusion},
 	}}
 }
 
@@ -169,7 +170,9 @@ func TestConclude(t *testing.T) {
 }
 
 func TestOrdinal(t *testing.T) {
-	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 21: "21st", 113: "113th"} {
+	for n, want := range map[int]string{
+		1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 102: "102nd", 113: "113th",
+	} {
 		if got := ordinal(n); got != want {
 			t.Errorf("ordinal(%d) = %q, want %q", n, got, want)
 		}

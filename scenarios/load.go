@@ -69,7 +69,8 @@ func Load(word string) (*Scenario, error) {
 	for _, s := range Library() {
 		names = append(names, s.Name)
 	}
-	return nil, fmt.Errorf("no scenario is named %q: want one of %s, or the path of a .yaml file", word, strings.Join(names, ", "))
+	return nil, fmt.Errorf("no scenario is named %q: want one of %s, or the path of a .yaml file", word,
+		strings.Join(names, ", "))
 }
 
 // maxFileBytes bounds what is read of a scenario's file.
@@ -113,7 +114,8 @@ func (t *text) UnmarshalYAML(node ast.Node) error {
 	token := node.GetToken()
 	t.line, t.column = token.Position.Line, token.Position.Column
 	if !ok {
-		return at(*t, errors.New("want a word, a number or a block of text (a bar, then indented lines), not a list or a map"))
+		return at(*t, errors.New("want a word, a number or a block of text (a bar, then indented lines), "+
+			"not a list or a map"))
 	}
 	t.value = fmt.Sprint(scalar.GetValue())
 	if block, isBlock := node.(*ast.LiteralNode); isBlock {
@@ -203,12 +205,16 @@ func oneLine(err error) error {
 
 // scenario checks a document and makes a Scenario of it.
 func (d *document) scenario() (*Scenario, error) {
-	s := &Scenario{Name: d.Name.value, About: strings.TrimSpace(d.About), Lock: d.Lock.Name.value, Programs: map[string]Program{}}
+	s := &Scenario{
+		Name: d.Name.value, About: strings.TrimSpace(d.About), Lock: d.Lock.Name.value,
+		Programs: map[string]Program{},
+	}
 	if s.Lock == "" {
 		s.Lock = "job"
 	}
 	if !isName(s.Name) {
-		return nil, at(orFirst(d.Name), fmt.Errorf("name %q: want small letters, digits and dashes, such as dead-record", s.Name))
+		return nil, at(orFirst(d.Name), fmt.Errorf("name %q: want small letters, digits and dashes, such as dead-record",
+			s.Name))
 	}
 	if err := d.numbers(s); err != nil {
 		return nil, err
@@ -366,7 +372,8 @@ func templates(s *Scenario, block text) ([]faults.Template, error) {
 	all, err := faults.ParseTemplates(block.value)
 	var syntax *faults.SyntaxError
 	if errors.As(err, &syntax) {
-		return nil, &placedError{block.line + syntax.Line, block.indent + syntax.Column, fmt.Errorf("fault: %s", syntax.Message)}
+		cause := fmt.Errorf("fault: %s", syntax.Message)
+		return nil, &placedError{block.line + syntax.Line, block.indent + syntax.Column, cause}
 	} else if err != nil {
 		return nil, at(block, err)
 	}
@@ -391,7 +398,8 @@ func (d *document) expectations(s *Scenario) error {
 		for _, what := range sortedKeys(raw.Find) {
 			within, err := strconv.Atoi(raw.Find[what].value)
 			if err != nil || within < 1 {
-				return at(raw.Find[what], fmt.Errorf("find %s: %q: want the number of seeds within which it must be found", what, raw.Find[what].value))
+				return at(raw.Find[what], fmt.Errorf("find %s: %q: want the number of seeds within which it must be found",
+					what, raw.Find[what].value))
 			}
 			if !isProperty(what) && !isMechanism(what) {
 				return at(raw.Find[what], fmt.Errorf("find %s: it is neither a property nor a known mechanism", what))

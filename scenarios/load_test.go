@@ -37,7 +37,8 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Name != "small" || s.Lease != time.Second || s.Clients != 2 || s.Heal != 2*time.Second || s.Grace != 4*time.Second {
+	if s.Name != "small" || s.Lease != time.Second || s.Clients != 2 || s.Heal != 2*time.Second ||
+		s.Grace != 4*time.Second {
 		t.Errorf("numbers are wrong: %+v", s)
 	}
 	if s.Latency != (sim.Range{Min: time.Millisecond, Max: 2 * time.Millisecond}) {
@@ -64,7 +65,10 @@ func TestParseErrors(t *testing.T) {
 		{"duration without unit", "lease: 1s", "lease: 10", `3:26: lease: duration "10": want a number with a unit`},
 		{"range upside down", "1ms..2ms", "2ms..1ms", "5:10: network: range"},
 		{"heal after until", "heal: 2s", "heal: 20s", "12:7: heal: 20s is after until, 3s"},
-		{"unknown step", "write, unlock]", "wirte, unlock]", `7:27: step "wirte": "wirte" is no step: want one of wait, lock`},
+		{
+			"unknown step", "write, unlock]", "wirte, unlock]",
+			`7:27: step "wirte": "wirte" is no step: want one of wait, lock`,
+		},
 		{"step with too much", "work 1s..2s", "work 1s 2s", `step "work 1s 2s": want "work" and a duration`},
 		{"lock without unlock", "write, unlock]", "write]", "program of c1: step 1, lock: no unlock follows"},
 		{"unlock without lock", "[lock, work", "[work", "program of c1: step 3, unlock: nothing is locked there"},
@@ -85,7 +89,8 @@ func TestParseErrors(t *testing.T) {
 			if err == nil {
 				t.Fatal("the file was accepted")
 			}
-			if text := err.Error(); !strings.HasPrefix(text, "x.yaml:") || !strings.Contains(text, test.want) || strings.Contains(text, "\n") {
+			if text := err.Error(); !strings.HasPrefix(text, "x.yaml:") || !strings.Contains(text, test.want) ||
+				strings.Contains(text, "\n") {
 				t.Errorf("the error is %q, want one line that begins with x.yaml: and contains %q", text, test.want)
 			}
 		})
@@ -98,7 +103,8 @@ func TestLoad(t *testing.T) {
 		{"./nowhere.yaml", "no such file"},
 		{"testdata/", "folder"},
 	} {
-		if _, err := Load(test.word); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Load(test.word); err == nil || !strings.Contains(err.Error(), test.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("Load(%q) says %v, want one line with %q", test.word, err, test.want)
 		}
 	}

@@ -39,7 +39,10 @@ func (r *recorder) add(e checker.Event) {
 
 // fault records that a fault struck.
 func (r *recorder) fault(text, machine string) {
-	e := checker.Event{Process: checker.ProcessFault, Type: checker.Info, F: checker.FaultApplied, Node: machine, Command: text}
+	e := checker.Event{
+		Process: checker.ProcessFault, Type: checker.Info, F: checker.FaultApplied, Node: machine,
+		Command: text,
+	}
 	if node := r.world.Node(machine); node != nil {
 		e.Clock = node.Wall().Round(0)
 	}
@@ -133,7 +136,8 @@ func (r *recorder) decode(value string, ttl time.Duration, by *client) *checker.
 // applied records a write that the resource executed.
 func (r *recorder) applied(machine string, process int, token int64, accepted bool) {
 	r.add(checker.Event{
-		Process: process, Node: machine, Type: checker.Info, F: checker.Applied, Key: storeMachine, Token: token, Accepted: accepted,
+		Process: process, Node: machine, Type: checker.Info, F: checker.Applied, Key: storeMachine, Token: token,
+		Accepted: accepted,
 	})
 }
 

@@ -163,7 +163,8 @@ func (p *replayParser) setting(r *Replay) (err error) {
 		return err
 	}
 	if r.Scenario != replayScenario && !isName(r.Scenario) {
-		return p.fail("scenario %q: want the name of a scenario, or %s for the file beside this one", r.Scenario, replayScenario)
+		return p.fail("scenario %q: want the name of a scenario, or %s for the file beside this one", r.Scenario,
+			replayScenario)
 	}
 	if r.Implementation, err = p.value("implementation", "redis/getset"); err != nil {
 		return err

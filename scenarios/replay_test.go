@@ -50,42 +50,68 @@ func TestParseReplay(t *testing.T) {
 
 func TestParseReplayErrors(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
-		{"empty", replayText, "", `r.txt:1: it is no replay file: want "lockstep replay 1" as its first line`},
-		{"other file", "lockstep replay 1", "name: x", `r.txt:1: it is no replay file: want "lockstep replay 1" as its first line`},
+		{
+			"empty", replayText, "", `1: it is no replay file: want "lockstep replay 1" as its first line`,
+		},
+		{
+			"other file", "lockstep replay 1", "name: x",
+			`1: it is no replay file: want "lockstep replay 1" as its first line`,
+		},
 		{
 			"newer", "replay 1\n", "replay 2\n",
-			`r.txt:1: it has format "2" and this program reads format 1: use the version of lockstep that wrote it, or hunt again`,
+			`1: it has format "2" and this program reads format 1: use the version of lockstep that wrote it, or hunt again`,
 		},
 		{
 			"older", "replay 1\n", "replay 0\n",
-			`r.txt:1: it has format "0" and this program reads format 1: use the version of lockstep that wrote it, or hunt again`,
+			`1: it has format "0" and this program reads format 1: use the version of lockstep that wrote it, or hunt again`,
 		},
-		{"missing line", "scenario dead-record\n", "", `r.txt:3: "implementation redis/getset": want "scenario dead-record"`},
-		{"wrong order", "seed 17\nhash 00c0ffee00c0ffee", "hash 00c0ffee00c0ffee\nseed 17", `r.txt:6: "hash 00c0ffee00c0ffee": want "seed 17"`},
-		{"no value", "seed 17", "seed", `r.txt:6: "seed": want "seed 17"`},
-		{"spaces", "seed 17", "seed  17", `r.txt:6: "seed  17": want "seed 17"`},
-		{"seed", "seed 17", "seed 5-1", `r.txt:6: seed "5-1": want a number from 0 to 18446744073709551615`},
-		{"padded seed", "seed 17", "seed 017", `r.txt:6: seed "017": want a number from 0 to 18446744073709551615`},
-		{"scenario", "dead-record", "../x.yaml", `r.txt:3: scenario "../x.yaml": want the name of a scenario, or scenario.yaml for the file beside this one`},
-		{"implementation", "redis/getset", "redis/getsat", `r.txt:4: implementation "redis/getsat": no lock named "redis/getsat"; did you mean "redis/getset"?`},
-		{"transport", "transport direct", "transport pigeon", `r.txt:5: transport "pigeon": want direct or wire`},
-		{"hash", "00c0ffee00c0ffee", "c0ffee", `r.txt:7: hash "c0ffee": want 16 digits of 0-9 and a-f`},
-		{"hash in capitals", "00c0ffee00c0ffee", "00C0FFEE00C0FFEE", `r.txt:7: hash "00C0FFEE00C0FFEE": want 16 digits of 0-9 and a-f`},
-		{"mechanism", "mechanism R1", "mechanism R99", `r.txt:9: mechanism "R99": want a number such as R1`},
-		{"no plan", "plan\n", "", `r.txt:10: "  crash c1 on c1 after SETNX or on c1 after EVAL": want "plan" or "mechanism R1"`},
-		{"fault", "clock c2 step +1.5s", "clock c2 step soon", `r.txt:12:17: fault: `},
-		{"indent", "  clock", "clock", `r.txt:12: "clock c2 step +1.5s at 3s": want a fault, indented by two spaces, or "end"`},
-		{"cut off", "end\n", "", `r.txt:13: an empty line: want a fault, indented by two spaces, or "end"`},
-		{"more", "end\n", "end\nend\n", `r.txt:14: "end": nothing may follow "end"`},
-		{"blank lines after", "end\n", "end\n\n\n", `r.txt:14: an empty line: nothing may follow "end"`},
+		{
+			"missing line", "scenario dead-record\n", "",
+			`3: "implementation redis/getset": want "scenario dead-record"`,
+		},
+		{
+			"wrong order", "seed 17\nhash 00c0ffee00c0ffee", "hash 00c0ffee00c0ffee\nseed 17",
+			`6: "hash 00c0ffee00c0ffee": want "seed 17"`,
+		},
+		{"no value", "seed 17", "seed", `6: "seed": want "seed 17"`},
+		{"spaces", "seed 17", "seed  17", `6: "seed  17": want "seed 17"`},
+		{"seed", "seed 17", "seed 5-1", `6: seed "5-1": want a number from 0 to 18446744073709551615`},
+		{"padded seed", "seed 17", "seed 017", `6: seed "017": want a number from 0 to 18446744073709551615`},
+		{
+			"scenario", "dead-record", "../x.yaml",
+			`3: scenario "../x.yaml": want the name of a scenario, or scenario.yaml for the file beside this one`,
+		},
+		{
+			"implementation", "redis/getset", "redis/getsat",
+			`4: implementation "redis/getsat": no lock named "redis/getsat"; did you mean "redis/getset"?`,
+		},
+		{"transport", "transport direct", "transport pigeon", `5: transport "pigeon": want direct or wire`},
+		{"hash", "00c0ffee00c0ffee", "c0ffee", `7: hash "c0ffee": want 16 digits of 0-9 and a-f`},
+		{
+			"hash in capitals", "00c0ffee00c0ffee", "00C0FFEE00C0FFEE",
+			`7: hash "00C0FFEE00C0FFEE": want 16 digits of 0-9 and a-f`,
+		},
+		{"mechanism", "mechanism R1", "mechanism R99", `9: mechanism "R99": want a number such as R1`},
+		{
+			"no plan", "plan\n", "",
+			`10: "  crash c1 on c1 after SETNX or on c1 after EVAL": want "plan" or "mechanism R1"`,
+		},
+		{"fault", "clock c2 step +1.5s", "clock c2 step soon", `12:17: fault: `},
+		{
+			"indent", "  clock", "clock",
+			`12: "clock c2 step +1.5s at 3s": want a fault, indented by two spaces, or "end"`,
+		},
+		{"cut off", "end\n", "", `13: an empty line: want a fault, indented by two spaces, or "end"`},
+		{"more", "end\n", "end\nend\n", `14: "end": nothing may follow "end"`},
+		{"blank lines after", "end\n", "end\n\n\n", `14: an empty line: nothing may follow "end"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if !strings.Contains(replayText, test.old) {
 				t.Fatalf("the file does not hold %q", test.old)
 			}
 			_, err := ParseReplay("r.txt", strings.Replace(replayText, test.old, test.new, 1))
-			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
-				t.Errorf("the error is %v, want %s", err, test.want)
+			if err == nil || !strings.HasPrefix(err.Error(), "r.txt:"+test.want) {
+				t.Errorf("the error is %v, want r.txt:%s", err, test.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("the error has several lines: %v", err)
@@ -215,7 +241,8 @@ func TestReplayFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeTestFile(t, filepath.Join(folder, "mine.yaml"), strings.Replace(string(text), "name: dead-record", "name: mine", 1))
+	mine := strings.Replace(string(text), "name: dead-record", "name: mine", 1)
+	writeTestFile(t, filepath.Join(folder, "mine.yaml"), mine)
 	s := mustLoad(t, filepath.Join(folder, "mine.yaml"))
 	setup := Setup{Scenario: s, Implementation: "redis/getset", Seed: 1}
 	outcome, err := Run(new(testing.T), setup)
@@ -260,11 +287,12 @@ func TestReplayLoadErrors(t *testing.T) {
 // TestChoose checks what is picked when several things are wrong.
 func TestChoose(t *testing.T) {
 	overlap := checker.Violation{Kind: checker.KindOverlap}
+	stale := checker.Violation{Kind: checker.KindStaleWrite}
 	outcome := &Outcome{
 		Verdicts: []checker.Verdict{
 			{Property: checker.MutualExclusion, Result: checker.Violated, Violations: []checker.Violation{overlap}},
 			{Property: checker.Linearizability, Result: checker.Holds},
-			{Property: checker.Resource, Result: checker.Violated, Violations: []checker.Violation{{Kind: checker.KindStaleWrite}}},
+			{Property: checker.Resource, Result: checker.Violated, Violations: []checker.Violation{stale}},
 		},
 		Mechanisms: []mechanism.Finding{
 			{Mechanism: mechanism.LoserEnters, Property: checker.MutualExclusion, Violation: overlap},

@@ -198,8 +198,8 @@ func (r *run) build() {
 	})
 	r.redis = machine
 	*r.recorder = recorder{
-		world: w, lock: s.Lock, redis: machine.Node(), server: machine.Server, clients: map[uint64]*client{}, tokens: map[string]*client{},
-		believers: map[*client]bool{}, history: checker.History{Header: r.header()},
+		world: w, lock: s.Lock, redis: machine.Node(), server: machine.Server, clients: map[uint64]*client{},
+		tokens: map[string]*client{}, believers: map[*client]bool{}, history: checker.History{Header: r.header()},
 	}
 	if s.TimeServer {
 		service := &timeService{}
@@ -260,7 +260,8 @@ func (r *run) header() checker.Header {
 	}
 	return checker.Header{
 		Scenario: r.scenario.Name, Implementation: r.setup.Implementation, Seed: r.setup.Seed,
-		Transport: string(r.setup.Transport), Lock: r.scenario.Lock, Resource: storeMachine, Lease: r.scenario.Lease, Plan: plan,
+		Transport: string(r.setup.Transport), Lock: r.scenario.Lock, Resource: storeMachine, Lease: r.scenario.Lease,
+		Plan: plan,
 	}
 }
 
@@ -310,7 +311,8 @@ func (r *run) crashed(machine string) {
 		r.recorder.believes(c, false)
 		r.recorder.waits(c, false)
 		r.recorder.add(checker.Event{
-			Process: c.number, Node: machine, Type: checker.Info, F: checker.Crash, Key: r.scenario.Lock, Owner: c.owner.String(),
+			Process: c.number, Node: machine, Type: checker.Info, F: checker.Crash, Key: r.scenario.Lock,
+			Owner: c.owner.String(),
 		})
 	}
 }

@@ -53,7 +53,8 @@ type Expectation struct {
 	Why   string
 }
 
-// MustFind is a property that must be seen violated, or a mechanism that must be recognised, by its name or its R number.
+// MustFind is a property that must be seen violated, or a mechanism that must be recognised, by its name or its R
+// number.
 type MustFind struct {
 	What   string
 	Within int
@@ -157,7 +158,8 @@ func ParseStep(text string) (Step, error) {
 	}
 	s := Step{Verb: Verb(words[0])}
 	words = words[1:]
-	if n := len(words); n >= 2 && words[n-2] == "until" && words[n-1] == "answered" && (s.Verb == Lock || s.Verb == Unlock) {
+	mayRetry := s.Verb == Lock || s.Verb == Unlock
+	if n := len(words); mayRetry && n >= 2 && words[n-2] == "until" && words[n-1] == "answered" {
 		s.Retry = true
 		words = words[:n-2]
 	}
@@ -200,7 +202,8 @@ func verbList() string { return "wait, lock, try, work, write, unlock, nest" }
 
 func parseLevels(text string) ([2]int64, error) {
 	var low, high int64
-	if n, err := fmt.Sscanf(text+"\n", "%d..%d\n", &low, &high); n != 2 || err != nil || low < 0 || high < low || high > 100 {
+	if n, err := fmt.Sscanf(text+"\n", "%d..%d\n", &low, &high); n != 2 || err != nil || low < 0 || high < low ||
+		high > 100 {
 		return [2]int64{}, fmt.Errorf("levels %q: want a range of 0 to 100 such as 0..4", text)
 	}
 	return [2]int64{low, high}, nil

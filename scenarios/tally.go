@@ -94,6 +94,16 @@ func (p *PropertyTally) count(at First, v seedVerdict) {
 	}
 }
 
+// Hash is over the hashes of all rows, in their order. Equal campaigns of one program have equal hashes, on any machine
+// and with any number of workers.
+func Hash(rows []*Row) uint64 {
+	sum := uint64(0)
+	for _, row := range rows {
+		sum = chain(sum, row.Hash)
+	}
+	return sum
+}
+
 // chain adds the hash of one more seed; the order matters.
 func chain(sum, hash uint64) uint64 {
 	const prime = 0x100000001b3

@@ -29,8 +29,8 @@ type Workers struct {
 	Number int
 }
 
-// task is one seed to run. Scenario is the text of a file: it is sent to each worker once, with the first task that needs
-// it, and Row names it afterwards.
+// task is one seed to run. Scenario is the text of a file: it is sent to each worker once, with the first task that
+// needs it, and Row names it afterwards.
 type task struct {
 	Row            int       `json:"row"`
 	Place          int       `json:"place"` // the seed's place among the seeds of its row; -1 = run again to confirm
@@ -186,8 +186,8 @@ func firstLine(text string) string {
 	return line
 }
 
-// tasksAhead is how many tasks a worker has at a time: one that it runs and one that waits, so that it never idles while
-// its result is on the way.
+// tasksAhead is how many tasks a worker has at a time: one that it runs and one that waits, so that it never idles
+// while its result is on the way.
 const tasksAhead = 2
 
 // run has the workers perform what next offers and hands every result to absorb, both from the calling goroutine. next
@@ -233,8 +233,8 @@ func (w Workers) run(ctx context.Context, next func() (task, bool), absorb func(
 	return nil
 }
 
-// worker keeps one process at work. A process that dies takes the task that it was at with it; that one is answered with
-// an error and the rest goes to a new process. It fails when a process cannot be started.
+// worker keeps one process at work. A process that dies takes the task that it was at with it; that one is answered
+// with an error and the rest goes to a new process. It fails when a process cannot be started.
 func (w Workers) worker(ctx context.Context, tasks <-chan task, results chan<- seedResult) error {
 	var waiting []task
 	for {

@@ -130,8 +130,8 @@ func (n *Node) Wall() time.Time {
 	return instant(w.base, time.Duration(n.clock.readMonotonic(now)), time.Duration(n.clock.readWall(now)))
 }
 
-// readLocked reads the machine's clock for code of this incarnation. After a crash it draws no jitter: how often unwinding
-// code looks at the clock is left to chance.
+// readLocked reads the machine's clock for code of this incarnation. After a crash it draws no jitter: how often
+// unwinding code looks at the clock is left to chance.
 func (p *Process) readLocked(now int64) time.Time {
 	c := &p.node.clock
 	wall := c.wall + c.elapsed(now)

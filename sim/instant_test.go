@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Without the layout, Sub and UnixMilli of simulated readings cannot differ, and locks that mix them are judged wrongly.
-// A Go release that changes time.Time must be noticed here, not in results.
+// Without the layout, Sub and UnixMilli of simulated readings cannot differ, and locks that mix them are judged
+// wrongly. A Go release that changes time.Time must be noticed here, not in results.
 func TestTimeHasTheLayoutThatInstantNeeds(t *testing.T) {
 	if !layoutHolds {
 		t.Fatal("time.Time of this Go release is laid out otherwise than instantLayout; adapt instant.go")

@@ -468,9 +468,9 @@ func (w *World) arrive(e event) {
 	to.accept(m)
 }
 
-// takes tells whether a message can be handed over at this end. It cannot once its side is closed, its machine is down or
-// another incarnation of what it was; nor before the connection was opened here, which never happens when whatever asked
-// for it was refused.
+// takes tells whether a message can be handed over at this end. It cannot once its side is closed, its machine is down
+// or another incarnation of what it was; nor before the connection was opened here, which never happens when whatever
+// asked for it was refused.
 func (e *end) takes(m *Message) bool {
 	if e.process == nil {
 		return m.kind == messageOpen && !e.gone && !e.node.crashed
@@ -637,8 +637,8 @@ func (e *end) retime() {
 	}
 }
 
-// postpone moves the time-out by the span that a message waited in its paused machine: the program is taken to have been
-// stopped before it wrote, and so before it began to wait for the answer.
+// postpone moves the time-out by the span that a message waited in its paused machine: the program is taken to have
+// been stopped before it wrote, and so before it began to wait for the answer.
 func (e *end) postpone(span int64) {
 	d, now := e.deadline(), e.node.world.now.Load()
 	if d == nil || span <= 0 || d.postponedAt == now {

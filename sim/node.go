@@ -346,8 +346,8 @@ func (p *Process) kill(cause error) {
 }
 
 // alive is asked by every call that code of this incarnation makes into the world and that can fail, but for the first
-// failure of each thing that a goroutine waited for when the crash came. A Service calls on the engine's goroutine, which
-// must not end.
+// failure of each thing that a goroutine waited for when the crash came. A Service calls on the engine's goroutine,
+// which must not end.
 func (p *Process) alive() error {
 	if !p.dead.Load() {
 		return nil

@@ -395,7 +395,8 @@ func TestDescribedWordsAreTheMessagesOwn(t *testing.T) {
 		w.RunUntil(time.Minute, nil)
 	}))
 	want := []string{
-		"1 [get1] GET1", "2 [get1] GET1", "3 [get1] GET1", "1 [] ", "2 [] ", "3 [] ", "1 [set1] SET1", "2 [set1] SET1", "3 [set1] SET1",
+		"1 [get1] GET1", "2 [get1] GET1", "3 [get1] GET1", "1 [] ", "2 [] ", "3 [] ",
+		"1 [set1] SET1", "2 [set1] SET1", "3 [set1] SET1",
 	}
 	if !slices.Equal(seen, want) {
 		t.Errorf("taps saw %q\nwant %q", seen, want)

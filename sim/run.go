@@ -40,7 +40,8 @@ type StuckError struct {
 }
 
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("the world made no progress at %v; goroutines that hold it up: %s", e.At, strings.Join(e.Names, ", "))
+	names := strings.Join(e.Names, ", ")
+	return fmt.Sprintf("the world made no progress at %v; goroutines that hold it up: %s", e.At, names)
 }
 
 // Run makes a world, hands it to body and takes it apart again. body adds machines and lets time pass with RunUntil.

@@ -119,7 +119,8 @@ type program struct {
 }
 
 func (s *script) start(p *Process, steps string) {
-	g := &program{script: s, p: p, direct: p.NewDirectClient(DirectConfig{Address: "server", Timeout: 50 * time.Millisecond})}
+	direct := p.NewDirectClient(DirectConfig{Address: "server", Timeout: 50 * time.Millisecond})
+	g := &program{script: s, p: p, direct: direct}
 	p.Go("program", func() {
 		for step := range strings.SplitSeq(steps, ";") {
 			words := strings.Fields(step)
@@ -272,7 +273,8 @@ func TestScripts(t *testing.T) {
 			plain, timed := &script{t: t}, &script{t: t}
 			r := plain.run(t, lines, false)
 			other := timed.run(t, lines, true)
-			if difference := FirstDifference(&r.Trace, &other.Trace); difference != "" || !slices.Equal(plain.j.lines, timed.j.lines) {
+			difference := FirstDifference(&r.Trace, &other.Trace)
+			if difference != "" || !slices.Equal(plain.j.lines, timed.j.lines) {
 				t.Errorf("%s: the runtime's timers change the run: %s", d.Pos, difference)
 			}
 			return plain.render(r, d.HasArg("trace"))

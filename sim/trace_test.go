@@ -66,7 +66,8 @@ func TestTraceModes(t *testing.T) {
 		t.Errorf("full %x (%d events), hash only %x (%d events)", full.Hash, full.Events, hash.Hash, hash.Events)
 	}
 	if full.Trace.Count() != uint64(len(full.Trace.Entries)) || len(hash.Trace.Entries) != 0 {
-		t.Errorf("%d of %d entries kept in full, %d by the hash", len(full.Trace.Entries), full.Events, len(hash.Trace.Entries))
+		kept, byHash := len(full.Trace.Entries), len(hash.Trace.Entries)
+		t.Errorf("%d of %d entries kept in full, %d by the hash", kept, full.Events, byHash)
 	}
 	if off.Hash != 0 || off.Events != 0 || off.End != full.End {
 		t.Errorf("off: hash %x, %d events", off.Hash, off.Events)

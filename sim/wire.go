@@ -159,7 +159,8 @@ func (t *told) asDead(p *Process, err error) error {
 func (n *Node) takeListeners() []*Listener {
 	n.world.mutex.Lock()
 	defer n.world.mutex.Unlock()
-	all := slices.SortedFunc(maps.Values(n.listeners), func(a, b *Listener) int { return cmp.Compare(a.address, b.address) })
+	byAddress := func(a, b *Listener) int { return cmp.Compare(a.address, b.address) }
+	all := slices.SortedFunc(maps.Values(n.listeners), byAddress)
 	n.listeners = nil
 	return all
 }

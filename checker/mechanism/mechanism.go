@@ -19,33 +19,72 @@ type Mechanism struct {
 
 // The mechanisms of locks in the manner of SETNX and GETSET.
 var (
-	LoserEnters         = Mechanism{"loser-enters", "R1", "the loser of a GETSET race overwrote the winner's record with its own and then entered as its owner"}
-	NilGetSet           = Mechanism{"nil-getset", "R2", "a GETSET met no record, counted as lost, and left the loser's record behind"}
-	LateGetSet          = Mechanism{"late-getset", "R3", "a GETSET meant for a dead record came late and overwrote that of a fresh owner"}
-	DeadOnArrival       = Mechanism{"dead-on-arrival", "R4", "a record was written after the deadline in it had passed, and its writer took it for a hold"}
-	ForeignDelete       = Mechanism{"foreign-delete", "R5", "an unlock read its own record and deleted that of the next owner"}
-	ReentryOverwrites   = Mechanism{"reentry-overwrites", "R6", "a re-entry read its own record and overwrote that of the next owner"}
-	DecrementResurrects = Mechanism{"decrement-resurrects", "R7", "an inner unlock put its dead record back over that of the next owner"}
-	CountReset          = Mechanism{"count-reset", "R8", "an owner took over its own expired record, which began to count at 1 again"}
-	LostDecrement       = Mechanism{"lost-decrement", "R9", "an inner unlock whose reply was lost was repeated and released the outer level"}
-	SharedIdentity      = Mechanism{"shared-identity", "R10", "two clients have one identity, so the second was let in as a re-entry"}
-	StaleCheck          = Mechanism{"stale-check", "R11", "a client judged the record that its GETSET had replaced only after a lease had passed"}
-	ClockForward        = Mechanism{"clock-forward", "R12", "the clock that judges leases jumped forward, so a live record counted as expired"}
-	NoHolderCheck       = Mechanism{"no-holder-check", "R13", "a holder went on after its lease had ended"}
-	LeftoverLevel       = Mechanism{"leftover-level", "R16", "the reply to an acquire was lost, so a level was left that nobody gives back"}
-	ClockBack           = Mechanism{"clock-back", "R17", "the clock stepped back between GETSET and its check, so the taker of a dead record believed it had lost"}
-	NoTimeNoRelease     = Mechanism{"no-time-no-release", "R18", "an unlock could not ask the time server and so deleted nothing"}
-	LoserBlocks         = Mechanism{"loser-blocks", "R19", "the loser of a GETSET race left its record behind and went away"}
+	LoserEnters = Mechanism{
+		"loser-enters", "R1",
+		"the loser of a GETSET race overwrote the winner's record with its own and then entered as its owner",
+	}
+	NilGetSet = Mechanism{
+		"nil-getset", "R2", "a GETSET met no record, counted as lost, and left the loser's record behind",
+	}
+	LateGetSet = Mechanism{
+		"late-getset", "R3", "a GETSET meant for a dead record came late and overwrote that of a fresh owner",
+	}
+	DeadOnArrival = Mechanism{
+		"dead-on-arrival", "R4",
+		"a record was written after the deadline in it had passed, and its writer took it for a hold",
+	}
+	ForeignDelete = Mechanism{
+		"foreign-delete", "R5", "an unlock read its own record and deleted that of the next owner",
+	}
+	ReentryOverwrites = Mechanism{
+		"reentry-overwrites", "R6", "a re-entry read its own record and overwrote that of the next owner",
+	}
+	DecrementResurrects = Mechanism{
+		"decrement-resurrects", "R7", "an inner unlock put its dead record back over that of the next owner",
+	}
+	CountReset = Mechanism{
+		"count-reset", "R8", "an owner took over its own expired record, which began to count at 1 again",
+	}
+	LostDecrement = Mechanism{
+		"lost-decrement", "R9", "an inner unlock whose reply was lost was repeated and released the outer level",
+	}
+	SharedIdentity = Mechanism{
+		"shared-identity", "R10", "two clients have one identity, so the second was let in as a re-entry",
+	}
+	StaleCheck = Mechanism{
+		"stale-check", "R11", "a client judged the record that its GETSET had replaced only after a lease had passed",
+	}
+	ClockForward = Mechanism{
+		"clock-forward", "R12", "the clock that judges leases jumped forward, so a live record counted as expired",
+	}
+	NoHolderCheck = Mechanism{"no-holder-check", "R13", "a holder went on after its lease had ended"}
+	LeftoverLevel = Mechanism{
+		"leftover-level", "R16", "the reply to an acquire was lost, so a level was left that nobody gives back",
+	}
+	ClockBack = Mechanism{
+		"clock-back", "R17",
+		"the clock stepped back between GETSET and its check, so the taker of a dead record believed it had lost",
+	}
+	NoTimeNoRelease = Mechanism{
+		"no-time-no-release", "R18", "an unlock could not ask the time server and so deleted nothing",
+	}
+	LoserBlocks = Mechanism{
+		"loser-blocks", "R19", "the loser of a GETSET race left its record behind and went away",
+	}
 )
 
 // DeadRecordStays needs no race: nobody removes what a dead holder left.
-var DeadRecordStays = Mechanism{"dead-record-stays", "R20", "a record has no TTL on the server, so that of a dead holder stays until somebody asks for the lock again"}
+var DeadRecordStays = Mechanism{
+	"dead-record-stays", "R20",
+	"a record has no TTL on the server, so that of a dead holder stays until somebody asks for the lock again",
+}
 
 // All lists the mechanisms in order of their numbers.
 func All() []Mechanism {
 	return []Mechanism{
 		LoserEnters, NilGetSet, LateGetSet, DeadOnArrival, ForeignDelete, ReentryOverwrites, DecrementResurrects, CountReset,
-		LostDecrement, SharedIdentity, StaleCheck, ClockForward, NoHolderCheck, LeftoverLevel, ClockBack, NoTimeNoRelease, LoserBlocks,
+		LostDecrement, SharedIdentity, StaleCheck, ClockForward, NoHolderCheck, LeftoverLevel, ClockBack, NoTimeNoRelease,
+		LoserBlocks,
 		DeadRecordStays,
 	}
 }
@@ -233,10 +272,12 @@ func (a *analysis) late(c call) *Finding {
 	}
 	name := c.begin.Node
 	if own.Command == "GETSET" && own.Previous != nil && !lapsed(own.Previous) {
-		return finding(StaleCheck, []*checker.Event{own}, "the GETSET of %s had replaced the live record of another; %s judged that record %s later and took it for expired",
+		return finding(StaleCheck, []*checker.Event{own}, "the GETSET of %s had replaced the live record of another; %s "+
+			"judged that record %s later and took it for expired",
 			name, name, c.end.Time-own.Time)
 	}
-	return finding(DeadOnArrival, []*checker.Event{own}, "%s took its record for a hold %s after it was written, when its lease had ended",
+	return finding(DeadOnArrival, []*checker.Event{own}, "%s took its record for a hold %s after it was written, when "+
+		"its lease had ended",
 		name, c.end.Time-own.Time)
 }
 
@@ -279,7 +320,8 @@ func (a *analysis) robbed(holder int, one, two call, own, loss *checker.Event) *
 	case loss.Record == nil:
 		return nil
 	case loss.Command == "SET" && known && culprit.begin.F == checker.Release:
-		return finding(DecrementResurrects, events, "an inner unlock of %s put its own record, dead since before, over that of %s", robber, victim)
+		return finding(DecrementResurrects, events, "an inner unlock of %s put its own record, dead since before, over "+
+			"that of %s", robber, victim)
 	case loss.Command == "SET" && known && culprit.acquires() && loss.Record.Count > 1:
 		return finding(ReentryOverwrites, events, "a re-entry of %s overwrote the record of %s", robber, victim)
 	case loss.Previous != nil && lapsed(loss.Previous):
@@ -287,11 +329,13 @@ func (a *analysis) robbed(holder int, one, two call, own, loss *checker.Event) *
 	case loss.Command != "GETSET":
 		return nil
 	case known && culprit.outcome() == checker.OK && !a.wroteAgain(culprit, loss):
-		return finding(StaleCheck, events, "the GETSET of %s replaced the live record of %s; %s judged it after a pause and took it for expired", robber, victim, robber)
+		return finding(StaleCheck, events, "the GETSET of %s replaced the live record of %s; %s judged it after a pause "+
+			"and took it for expired", robber, victim, robber)
 	case own.Command == "SETNX":
 		return finding(LateGetSet, events, "the GETSET of %s came late and replaced the fresh record of %s", robber, victim)
 	default:
-		return finding(LoserEnters, events, "%s lost the race for the dead record, but its GETSET replaced the live record of %s by its own", robber, victim)
+		return finding(LoserEnters, events, "%s lost the race for the dead record, but its GETSET replaced the live record "+
+			"of %s by its own", robber, victim)
 	}
 }
 
@@ -314,9 +358,11 @@ func (a *analysis) takeOver(one call, own, loss *checker.Event) *Finding {
 	lease := a.h.Header.Lease
 	switch {
 	case lapsed(own.Record):
-		return finding(DeadOnArrival, events, "the record of %s was %d ms past its deadline when it was written", victim, own.Record.Now-own.Record.Expires)
+		return finding(DeadOnArrival, events, "the record of %s was %d ms past its deadline when it was written", victim,
+			own.Record.Now-own.Record.Expires)
 	case lease > 0 && loss.Time-own.Time < lease-lease/20:
-		return finding(ClockForward, events, "the record of %s counted as expired %s after it was written, with a lease of %v",
+		return finding(ClockForward, events, "the record of %s counted as expired %s after it was written, "+
+			"with a lease of %v",
 			victim, loss.Time-own.Time, lease)
 	default:
 		return finding(NoHolderCheck, events, "the lease of %s ended, %s took over, and %s went on", victim, robber, victim)
@@ -328,12 +374,15 @@ func (a *analysis) ownDelete(process int, one call, loss *checker.Event) *Findin
 	for _, f := range a.facts {
 		if f.Index > one.end.Index && f.Index < loss.Index && f.Node == one.begin.Node && f.Command == "GETSET" &&
 			f.Previous != nil && f.Previous.Owner == one.begin.Owner {
-			return finding(CountReset, []*checker.Event{f, loss}, "%s took over its own expired record, which said 1 level from then on; its next unlock deleted it", one.begin.Node)
+			return finding(CountReset, []*checker.Event{f, loss}, "%s took over its own expired record, which said 1 level "+
+				"from then on; its next unlock deleted it", one.begin.Node)
 		}
 	}
 	for _, c := range a.calls[process] {
-		if c.begin.F == checker.Release && c.begin.Index > one.end.Index && c.begin.Index < loss.Index && c.outcome() == checker.Info {
-			return finding(LostDecrement, []*checker.Event{c.begin, loss}, "%s repeated an unlock that had been executed, and released the outer level with it", one.begin.Node)
+		if c.begin.F == checker.Release && c.begin.Index > one.end.Index && c.begin.Index < loss.Index &&
+			c.outcome() == checker.Info {
+			return finding(LostDecrement, []*checker.Event{c.begin, loss},
+				"%s repeated an unlock that had been executed, and released the outer level with it", one.begin.Node)
 		}
 	}
 	return nil
@@ -370,13 +419,16 @@ func (a *analysis) stuck(v checker.Violation) *Finding {
 	}
 	switch {
 	case made.Command == "GETSET" && made.Previous == nil:
-		return finding(NilGetSet, events, "the GETSET of %s met no record, which it took for a lost race; its own record stayed", owner)
+		return finding(NilGetSet, events, "the GETSET of %s met no record, which it took for a lost race; "+
+			"its own record stayed", owner)
 	case made.Command == "GETSET" && culprit.outcome() == checker.Fail && lapsed(made.Previous):
-		return finding(ClockBack, events, "%s took over a dead record, and the clock stepped back before it looked at what it had replaced", owner)
+		return finding(ClockBack, events, "%s took over a dead record, and the clock stepped back before it looked at what "+
+			"it had replaced", owner)
 	case made.Command == "GETSET" && culprit.outcome() == checker.Fail:
 		return finding(LoserBlocks, events, "%s lost the race for the record, but its GETSET had left its own there", owner)
 	case a.unknownAcquire(last.Node, made, last):
-		return finding(LeftoverLevel, events, "an acquire of %s was executed and its reply lost; the record still counts %d", owner, last.Record.Count)
+		return finding(LeftoverLevel, events, "an acquire of %s was executed and its reply lost; the record "+
+			"still counts %d", owner, last.Record.Count)
 	case a.unknownRelease(owner, last):
 		return finding(NoTimeNoRelease, events, "%s could not unlock; its record stayed", owner)
 	}
@@ -418,12 +470,14 @@ func (a *analysis) unknownAcquire(node string, from, to *checker.Event) bool {
 	return false
 }
 
-// unknownRelease tells whether a client tried to release after the record was written, and does not know what came of it.
+// unknownRelease tells whether a client tried to release after the record was written, and does not know what came of
+// it.
 func (a *analysis) unknownRelease(node string, since *checker.Event) bool {
 	// order-free: any such call will do
 	for _, calls := range a.calls {
 		for _, c := range calls {
-			if c.begin.Node == node && c.begin.F == checker.Release && c.begin.Index > since.Index && c.outcome() == checker.Info {
+			if c.begin.Node == node && c.begin.F == checker.Release && c.begin.Index > since.Index &&
+				c.outcome() == checker.Info {
 				return true
 			}
 		}

@@ -69,8 +69,8 @@ func (e usageError) Unwrap() error { return e.error }
 // usage words a mistake on the command line.
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// outcome turns what a command returned into the line to print and the exit code. Errors without a code of their own are
-// about the command line or a file.
+// outcome turns what a command returned into the line to print and the exit code. Errors without a code of their own
+// are about the command line or a file.
 func outcome(err error) (line string, code int) {
 	var e *exitError
 	switch {

@@ -27,7 +27,8 @@ func (f *searchFlags) register(cmd *cobra.Command, seeds, out string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.seeds, "seeds", "", seeds)
 	flags.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "how many worker processes run at the same time")
-	flags.DurationVar(&f.budget, "budget", 0, "begin no further seed after so much time, such as 30s or 5m (default no limit)")
+	flags.DurationVar(&f.budget, "budget", 0,
+		"begin no further seed after so much time, such as 30s or 5m (default no limit)")
 	flags.StringVar(&f.out, "out", "", out)
 	registerTransport(cmd, &f.transport, string(scenarios.Direct))
 }
@@ -78,8 +79,8 @@ func (f *searchFlags) enough(ctx context.Context) (<-chan struct{}, context.Canc
 	return spent.Done(), cancel
 }
 
-// checkImplementations looks every name up, so that a wrong one is told before anything runs, and writes them all in the
-// one way in which the catalogue does.
+// checkImplementations looks every name up, so that a wrong one is told before anything runs, and writes them all in
+// the one way in which the catalogue does.
 func checkImplementations(names []string) ([]string, error) {
 	var known []string
 	for _, name := range names {

@@ -82,12 +82,10 @@ func keepTraces(dir string, one, other *sim.Trace) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for name, trace := range map[string]*sim.Trace{"run-1.jsonl": one, "run-2.jsonl": other} {
-		if err := writeFile(filepath.Join(dir, name), trace.WriteJSONL); err != nil {
-			return err
-		}
+	if err := writeFile(filepath.Join(dir, "run-1.jsonl"), one.WriteJSONL); err != nil {
+		return err
 	}
-	return nil
+	return writeFile(filepath.Join(dir, "run-2.jsonl"), other.WriteJSONL)
 }
 
 func writeFile(name string, write func(io.Writer) error) error {

@@ -43,7 +43,8 @@ the test.`,
 	h.flags.register(cmd, fmt.Sprintf("seeds to try, in this order, such as 1-500 (default 1-%d)", huntSeeds),
 		"folder to write (default "+outputFolder+"/SCENARIO/IMPLEMENTATION/seed-N)")
 	cmd.Flags().StringSliceVar(&h.flags.implementations, "impl", nil, "the implementation to hunt; see \"lockstep list\"")
-	cmd.Flags().StringVar(&h.property, "property", "", "look for a violation of this property only, such as mutual-exclusion")
+	cmd.Flags().StringVar(&h.property, "property", "",
+		"look for a violation of this property only, such as mutual-exclusion")
 	cmd.Flags().StringVar(&h.mechanism, "find", "", "look for this mechanism only, such as R1")
 	return cmd
 }

@@ -36,7 +36,7 @@ promises, its knobs, and the safeguards that can be switched off by name.`,
 
 func listScenario(out io.Writer, s *scenarios.Scenario) {
 	fmt.Fprintf(out, "\n%s\n", s.Name)
-	writeWrapped(out, "  ", s.About)
+	writeWrapped(out, "  ", "", s.About)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, e := range s.Implementations {
 		fmt.Fprintf(table, "    %s\t%s\n", e.Implementation, expectationText(e))
@@ -70,19 +70,19 @@ func joinProperties[P ~string](properties []P) string {
 
 func listImplementation(out io.Writer, e impl.Entry) {
 	fmt.Fprintf(out, "\n%s\n", e.Name)
-	writeWrapped(out, "  ", e.About)
+	writeWrapped(out, "  ", "", e.About)
 	fmt.Fprintf(out, "  promises: %s\n", promisesText(e.Promises))
 	if len(e.Knobs) > 0 {
 		fmt.Fprintln(out, "  knobs:")
 	}
 	for _, knob := range e.Knobs {
-		writeWrapped(out, "    ", fmt.Sprintf("%s (default %s): %s", knob.Name, knob.Default, knob.About))
+		writeWrapped(out, "    ", "  ", fmt.Sprintf("%s (default %s): %s", knob.Name, knob.Default, knob.About))
 	}
 	if len(e.Ablations) > 0 {
 		fmt.Fprintf(out, "  with a safeguard switched off (quote the names in a shell):\n")
 	}
 	for _, a := range e.Ablations {
-		writeWrapped(out, "    ", fmt.Sprintf("%s!%s: %s", e.Name, a.Name, a.About))
+		writeWrapped(out, "    ", "  ", fmt.Sprintf("%s!%s: %s", e.Name, a.Name, a.About))
 	}
 }
 
@@ -105,15 +105,15 @@ func promisesText(p impl.Promises) string {
 	return strings.Join(promises, ", ")
 }
 
-// writeWrapped writes a text in lines of at most 100 columns; the second and all further lines are indented by two more.
-func writeWrapped(out io.Writer, indent, text string) {
+// writeWrapped writes a text in lines of at most 100 columns: the first is indented, the others are by hang more.
+func writeWrapped(out io.Writer, indent, hang, text string) {
 	const width = 100
 	line := indent
 	empty := true
 	for _, word := range strings.Fields(text) {
 		if !empty && len(line)+1+len(word) > width {
 			fmt.Fprintln(out, line)
-			line, empty = indent+"  ", true
+			line, empty = indent+hang, true
 		}
 		if !empty {
 			line += " "

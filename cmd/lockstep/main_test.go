@@ -103,8 +103,9 @@ func start(t *testing.T, args ...string) (process *exec.Cmd, stdout, stderr *buf
 func TestInterrupt(t *testing.T) {
 	process, stdout, stderr := start(t, "run", "dead-record", "reentrant-test", "--impl", "redis/getset-repaired",
 		"--seeds", "1-300", "--jobs", "2")
-	if line, err := stderr.ReadString('\n'); err != nil || !strings.Contains(line, "dead-record redis/getset-repaired: as expected") {
-		t.Fatalf("the first row ends with %q, %v", line, err)
+	line, err := stderr.ReadString('\n')
+	if want := "dead-record redis/getset-repaired: as expected after 300 seeds\n"; err != nil || line != want {
+		t.Fatalf("the first row ends with %q, %v, want %q", line, err, want)
 	}
 	if err := process.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -191,7 +192,7 @@ func TestShellWords(t *testing.T) {
 		want  string
 	}{
 		{[]string{"lockstep", "run", "dead-record"}, "lockstep run dead-record"},
-		{[]string{"--impl", "redis/getset-repaired!loser-writes+token-reused"}, "--impl 'redis/getset-repaired!loser-writes+token-reused'"},
+		{[]string{"--impl", "redis/setnx-px!token-reused+no-loss"}, "--impl 'redis/setnx-px!token-reused+no-loss'"},
 		{[]string{"my file.yaml", ""}, "'my file.yaml' ''"},
 		{[]string{"it's"}, `'it'\''s'`},
 	} {

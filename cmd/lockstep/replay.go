@@ -16,8 +16,8 @@ func newReplay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay FILE|FOLDER",
 		Short: "Runs a violation again and tells it step by step",
-		Long: `Replay runs again what "lockstep hunt" has found: the same scenario, implementation, seed and faults. It tells the
-violation and says whether it was the very same run. It prints the same each time.
+		Long: `Replay runs again what "lockstep hunt" has found: the same scenario, implementation, seed and faults. It
+tells the violation and says whether it was the very same run. It prints the same each time.
 
 It exits 1 when the violation shows again, 0 when it does not, and 5 when the run is another one although the same
 version of lockstep wrote the file.`,
@@ -29,7 +29,7 @@ version of lockstep wrote the file.`,
 		},
 	}
 	cmd.Flags().StringVar(&transport, "transport", "",
-		"run it over the other transport, direct or wire; that is another run, which may show the same (default that of the file)")
+		"run it over another transport, direct or wire, and see whether the same shows (default that of the file)")
 	return cmd
 }
 
@@ -79,13 +79,15 @@ func replay(out io.Writer, name, transport string) error {
 }
 
 // writeSameness says whether it was the run of the file.
-func writeSameness(out io.Writer, file *scenarios.Replay, played *scenarios.Played, over scenarios.Transport, same bool) {
+func writeSameness(
+	out io.Writer, file *scenarios.Replay, played *scenarios.Played, over scenarios.Transport, sameProgram bool,
+) {
 	switch {
 	case played.Same:
 		fmt.Fprintf(out, "the same run: hash %016x\n", played.Hash)
 	case over != file.Transport:
 		fmt.Fprintf(out, "another run: over %s, and the file's was over %s\n", over, file.Transport)
-	case !same:
+	case !sameProgram:
 		fmt.Fprintf(out, "another run: hash %016x, and the file has %016x; lockstep %s wrote it and this is %s\n",
 			played.Hash, file.Hash, file.Program, programVersion())
 	default:

@@ -25,13 +25,14 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO...]",
 		Short: "Runs scenarios and holds the results against what they expect",
-		Long: `Run is the gate: it runs scenarios against the implementations that they state an expectation for, many seeds each,
-and fails when something differs. What a scenario says must be found has to be found, and nothing else may be
+		Long: `Run is the gate: it runs scenarios against the implementations that they state an expectation for, many seeds
+each, and fails when something differs. What a scenario says must be found has to be found, and nothing else may be
 violated. A SCENARIO is a name from "lockstep list" or the path of a YAML file; without one, all that come with
 lockstep are run.
 
-The last line says how many rows of the table passed and failed. FOUND and VIOLATED name the first seed of each: R1@3
-is mechanism R1 in seed 3.
+The last line says how many rows of the table passed and failed, the one before it a hash over all runs: the same
+program gives the same hash on every machine. FOUND and VIOLATED name the first seed of each: R1@3 is mechanism R1 in
+seed 3.
 
 ` + exitHelp,
 		Example: `  lockstep run
@@ -44,7 +45,8 @@ is mechanism R1 in seed 3.
 		"folder for the traces of seeds that do not run the same way twice (default "+outputFolder+")")
 	cmd.Flags().StringSliceVar(&r.flags.implementations, "impl", nil,
 		"implementation to run, several with commas (default those that the scenario names)")
-	cmd.Flags().BoolVar(&r.twice, "twice", false, "run every seed twice and compare; otherwise only those that are reported")
+	cmd.Flags().BoolVar(&r.twice, "twice", false,
+		"run every seed twice and compare; otherwise only those that are reported")
 	return cmd
 }
 
@@ -70,7 +72,9 @@ func (r *runCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(rows) == 0 {
-		return &exitError{exitNothingRan, "nothing ran: the scenario states no expectation; name an implementation with --impl"}
+		return &exitError{
+			exitNothingRan, "nothing ran: the scenario states no expectation; name an implementation with --impl",
+		}
 	}
 	writeTable(out, rows)
 	r.writeNotes(out, rows)
@@ -79,13 +83,15 @@ func (r *runCommand) run(cmd *cobra.Command, args []string) error {
 			r.divergence(ctx, out, row)
 		}
 	}
-	passed := 0
+	passed, seeds := 0, 0
 	for _, row := range rows {
+		seeds += row.Ran
 		if row.Judgement.Conclusion == scenarios.AsExpected {
 			passed++
 		}
 	}
-	fmt.Fprintf(out, "\n%d passed, %d failed\n", passed, len(rows)-passed)
+	fmt.Fprintf(out, "\n%s, hash %016x\n", count(seeds, "seed"), scenarios.Hash(rows))
+	fmt.Fprintf(out, "%d passed, %d failed\n", passed, len(rows)-passed)
 	return exit(exitCode(scenarios.Conclude(rows)))
 }
 
@@ -174,7 +180,8 @@ func (r *runCommand) divergence(ctx context.Context, out io.Writer, row *scenari
 		Scenario: row.Scenario, Implementation: row.Implementation, Seed: row.Unstable[0], Transport: row.Transport,
 	}
 	fmt.Fprintln(out)
-	if err := showDivergence(out, setup, seedFolder(r.flags.out, row.Scenario, row.Implementation, setup.Seed)); err != nil {
+	dir := seedFolder(r.flags.out, row.Scenario, row.Implementation, setup.Seed)
+	if err := showDivergence(out, setup, dir); err != nil {
 		fmt.Fprintf(out, "%v\n", err)
 	}
 }

@@ -15,11 +15,9 @@ var timeless = append(slices.Clone(bench), "reports")
 
 // realClock lists the files that may use the Go runtime's own clock, with the reason.
 var realClock = map[string]string{
-	"sim/world.go":   "in the bubble the runtime's clock is virtual and follows the engine",
-	"sim/run.go":     "the watchdog of a world that stops lives outside of the bubble, in real time",
-	"sim/node.go":    "translates the runtime's clock of the bubble into true time",
-	"sim/wire.go":    "net.Conn states deadlines on the runtime's clock",
-	"sim/instant.go": "makes readings that carry a wall and a monotonic clock, as time.Now does",
+	"sim/world.go": "in the bubble the runtime's clock is virtual and follows the engine",
+	"sim/wire.go":  "net.Conn states deadlines on the runtime's clock, which is virtual there",
+	"sim/run.go":   "the watchdog of a world that stops lives outside of the bubble, in real time",
 }
 
 func determinismRules() []Rule {

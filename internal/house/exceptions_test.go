@@ -9,11 +9,7 @@ import (
 
 // TestExceptionsAreUsed finds rows of the tables that the tree has outgrown: an exception that nobody needs is a hole.
 func TestExceptionsAreUsed(t *testing.T) {
-	exports, err := exported()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := load(root, exports)
+	tree, err := moduleTree()
 	if err != nil {
 		t.Fatal(err)
 	}

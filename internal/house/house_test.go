@@ -9,16 +9,12 @@ import (
 // root is this module's folder, seen from here.
 const root = "../.."
 
-// exported is what the compiler knows of the packages of this module and all that they import, asked once.
-var exported = sync.OnceValues(func() (exports, error) { return listExports(root) })
+// moduleTree is the tree of this module, read once.
+var moduleTree = sync.OnceValues(func() (*Tree, error) { return Load(root) })
 
 // TestTree applies every rule to the whole module and prints all findings in one list.
 func TestTree(t *testing.T) {
-	exports, err := exported()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := load(root, exports)
+	tree, err := moduleTree()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,11 +51,10 @@ var layers = map[string]layer{
 
 	"cmd/lockstep": {
 		house: []string{
-			"reports", "scenarios", "faults", "checker", "checker/mechanism", "sim", "impl", "impl/timeserver",
+			"reports", "scenarios", "checker", "sim", "impl", "impl/timeserver",
 		},
 		modules: []string{
-			clockworkModule, "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
-			"golang.org/x/term",
+			clockworkModule, "github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term",
 		},
 	},
 }

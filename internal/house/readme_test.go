@@ -20,7 +20,7 @@ const (
 	picture = "docs/dead-record.png"
 )
 
-// TestReadme runs the README's example and compares what it prints and draws with what the README shows. With -update
+// TestReadme runs the README's example and compares what it prints and draws with what the README shows. With -rewrite
 // the README takes over what came out.
 func TestReadme(t *testing.T) {
 	readme := filepath.Join(root, "README.md")
@@ -40,17 +40,18 @@ func TestReadme(t *testing.T) {
 	folder := t.TempDir()
 	got := runExample(t, folder, strings.Fields(strings.TrimPrefix(lines[start], examplePrompt)))
 	drawn := findDrawing(t, folder)
-	if *update {
+	if *rewrite {
 		lines = slices.Replace(lines, start+1, start+1+length, got...)
 		write(t, readme, []byte(strings.Join(lines, "\n")))
 		write(t, filepath.Join(root, picture), drawn)
 		return
 	}
 	if diff := cmp.Diff(lines[start+1:start+1+length], got); diff != "" {
-		t.Errorf("the example prints something else than the README shows (-README +printed); -update takes it over:\n%s", diff)
+		t.Errorf("the README shows something else than the example prints (-README +printed); "+
+			"-rewrite takes it over:\n%s", diff)
 	}
 	if shown, err := os.ReadFile(filepath.Join(root, picture)); err != nil || !bytes.Equal(shown, drawn) {
-		t.Errorf("the example draws something else than %s shows (error: %v); -update takes it over", picture, err)
+		t.Errorf("the example draws something else than %s shows (error: %v); -rewrite takes it over", picture, err)
 	}
 }
 

@@ -11,12 +11,13 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-var update = flag.Bool("update", false, "write what the rules find into testdata/rules, to be read before it is kept")
+var rewrite = flag.Bool("rewrite", false,
+	"write what the rules find into testdata/rules, and the README's example anew; read the difference before it is kept")
 
 // TestRules shows for each rule that it flags what it must and lets pass what it may: the files of its archive are
 // unpacked and judged by this rule alone, and the findings are compared with the file "want" of the archive.
 func TestRules(t *testing.T) {
-	exports, err := exported()
+	tree, err := moduleTree()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +32,8 @@ func TestRules(t *testing.T) {
 			if err != nil {
 				t.Fatalf("each rule needs sources that break it: %v", err)
 			}
-			got := judge(t, archive, rule, exports)
-			if *update {
+			got := judge(t, archive, rule, tree.exports)
+			if *rewrite {
 				put(archive, got)
 				if err := os.WriteFile(name, txtar.Format(archive), 0o666); err != nil {
 					t.Fatal(err)

@@ -27,7 +27,8 @@ type Tree struct {
 	Texts    []*Text    // every text file, Go sources too, sorted by name
 	names    []string   // every file, sorted
 
-	fset *token.FileSet
+	fset    *token.FileSet
+	exports exports // of everything that the packages import
 }
 
 // Package is one folder of Go sources.
@@ -74,7 +75,7 @@ func load(root string, exports exports) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tree{names: names, fset: token.NewFileSet()}
+	t := &Tree{names: names, fset: token.NewFileSet(), exports: exports}
 	for _, name := range names {
 		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 		if err != nil {
@@ -89,7 +90,7 @@ func load(root string, exports exports) (*Tree, error) {
 	}
 	slices.SortFunc(t.Packages, func(a, b *Package) int { return strings.Compare(a.Path, b.Path) })
 	for _, p := range t.Packages {
-		t.checkTypes(p, exports)
+		t.checkTypes(p)
 	}
 	return t, nil
 }

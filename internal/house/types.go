@@ -54,7 +54,7 @@ func (e exports) open(path string) (io.ReadCloser, error) {
 }
 
 // checkTypes finds out what each name of the built files of p means.
-func (t *Tree) checkTypes(p *Package, exports exports) {
+func (t *Tree) checkTypes(p *Package) {
 	p.info = &types.Info{
 		Defs:       make(map[*ast.Ident]types.Object),
 		Uses:       make(map[*ast.Ident]types.Object),
@@ -62,7 +62,7 @@ func (t *Tree) checkTypes(p *Package, exports exports) {
 		Selections: make(map[*ast.SelectorExpr]*types.Selection),
 	}
 	config := types.Config{
-		Importer: importer.ForCompiler(t.fset, "gc", exports.open),
+		Importer: importer.ForCompiler(t.fset, "gc", t.exports.open),
 		Error: func(err error) {
 			var fault types.Error
 			if errors.As(err, &fault) {
