@@ -73,6 +73,26 @@
 //	    The machine is away for a while and comes back with its data.
 //	    > down timeserver for 4s at 8s
 //
+//	expire session [of] NODE WHEN
+//	    The server ends the session of a client before its time, and the connection with it.
+//	    > expire session of holder at 2s
+//
+//	preset counter [of] PATH on NODE to N [WHEN]
+//	    The counter behind the names of sequential nodes shows another number, at the start unless WHEN says otherwise.
+//	    > preset counter of /lock on zookeeper to 2147483646
+//
+//	add PATH on NODE [WHEN]
+//	    A third party adds a key or node, at the start unless WHEN says otherwise.
+//	    > add /lock/content on zookeeper
+//
+//	remove PATH on NODE WHEN
+//	    A third party removes a key or node; the star as last part of a path means the node that was created first.
+//	    > remove /lock/* on zookeeper at 3s
+//
+//	delay event [of] CLIENT>SERVER by DURATION WHEN
+//	    The next watch event stays longer in the network, and all that follows it on its connection.
+//	    > delay event of c2>zookeeper by 2s on c2 after EXISTS
+//
 // # NODE
 //
 // The name of a machine: a letter, then letters, digits, dots and underscores. The names "holder" and "waiter" are

@@ -24,6 +24,9 @@ type Fault struct {
 	By    time.Duration
 	Drift int64         // ClockDrift: parts per million that the clock runs too fast; negative is too slow
 	For   time.Duration // how long the fault stays, for the kinds that end by themselves
+	// Path is what is counted, added or removed on a server: a key or the path of a node.
+	Path  string
+	Count int64 // PresetCounter: the number that the counter shows
 
 	When When
 }
@@ -47,6 +50,12 @@ const (
 	Slow                         // every message of a link takes longer for a while
 	Cut                          // a link carries nothing for a while
 	Down                         // a machine is away for a while and comes back with its data
+
+	ExpireSession // the server ends a client's session before its time
+	PresetCounter // the counter behind the names of sequential nodes shows another number
+	AddPath       // a third party adds a key or node on a server
+	RemovePath    // a third party removes one
+	DelayEvent    // a watch event, and all that follows it on its connection, stays longer in the network
 )
 
 // Kinds returns all kinds in their order.
@@ -79,6 +88,11 @@ func (k Kind) StrikesRequest() bool { return k == LoseRequest || k == DelayReque
 
 // StrikesReply says that the fault picks one reply on its Link: the one to the request that its When names.
 func (k Kind) StrikesReply() bool { return k == LoseReply || k == DelayReply }
+
+// StrikesServer says that only the program of the machine can carry the fault out: see InjectorOptions.Act.
+func (k Kind) StrikesServer() bool {
+	return k == ExpireSession || k == PresetCounter || k == AddPath || k == RemovePath
+}
 
 // NodeRef is the name of a machine, or a role that some machine plays when the fault strikes.
 //
@@ -165,6 +179,7 @@ func (f Fault) Equal(other Fault) bool {
 	return f.Kind == other.Kind && f.Node == other.Node && f.Link == other.Link &&
 		f.Manner == other.Manner && f.Empty == other.Empty && f.Identity == other.Identity &&
 		f.By == other.By && f.Drift == other.Drift && f.For == other.For &&
+		f.Path == other.Path && f.Count == other.Count &&
 		slices.Equal(f.When, other.When)
 }
 

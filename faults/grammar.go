@@ -34,6 +34,11 @@ var forms = []form{
 	{Slow, []clause{word("slow"), path, latency, duration, when}},
 	{Cut, []clause{word("cut"), path, duration, manner, when}},
 	{Down, []clause{word("down"), node, duration, when}},
+	{ExpireSession, []clause{word("expire"), word("session"), optional("of"), node, when}},
+	{PresetCounter, []clause{word("preset"), word("counter"), optional("of"), target, word("on"), node, counter, whenOrStart}},
+	{AddPath, []clause{word("add"), target, word("on"), node, whenOrStart}},
+	{RemovePath, []clause{word("remove"), target, word("on"), node, when}},
+	{DelayEvent, []clause{word("delay"), word("event"), optional("of"), connection, latency, when}},
 }
 
 // formOf finds the form of a kind.
@@ -112,7 +117,19 @@ var (
 	amount       = number("DURATION", "", spread, byField)
 	signedAmount = number("+-DURATION", "", shift, byField)
 	drift        = number("+-Nppm", "", rate, driftField)
+	counter      = number("N", "to", count, countField)
 )
+
+// target is a key or the path of a node on a server.
+var target = clause{
+	syntax: "PATH",
+	read: func(p *parser, t *Template) (err error) {
+		t.low.Path, err = p.path()
+		t.high.Path = t.low.Path
+		return err
+	},
+	write: func(w *writer, t Template) { w.add(t.low.Path) },
+}
 
 // node is the machine that is struck.
 var node = clause{
@@ -239,7 +256,7 @@ type value struct {
 
 // values lists all numbers of a fault, used or not, in an order that depends on nothing but len(f.When).
 func values(f *Fault) []value {
-	list := []value{{byField(f), true}, {driftField(f), false}, {forField(f), true}}
+	list := []value{{byField(f), true}, {driftField(f), false}, {forField(f), true}, {countField(f), false}}
 	for i := range f.When {
 		trigger := &f.When[i]
 		list = append(list, value{(*int64)(&trigger.At), true}, value{&trigger.Nth, false})
@@ -252,3 +269,5 @@ func byField(f *Fault) *int64 { return (*int64)(&f.By) }
 func driftField(f *Fault) *int64 { return &f.Drift }
 
 func forField(f *Fault) *int64 { return (*int64)(&f.For) }
+
+func countField(f *Fault) *int64 { return &f.Count }

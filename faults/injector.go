@@ -8,13 +8,26 @@ import (
 )
 
 // Injector strikes the faults of one plan in one world. It belongs to the engine's goroutine.
+//
+// A fault strikes at most once, and only what is there to be struck: a role that nobody plays, or a machine that is
+// down already, lets the moment pass, and the fault waits for the next occasion that its triggers name. Faults that
+// overlap on one machine or link add up: it is free again when the last of them has ended.
 type Injector struct {
 	world   *sim.World
 	options InjectorOptions
 	armed   []*armedFault
-	last    map[pair]string   // the command that a client sent last to a server
-	cuts    map[*sim.Link]int // how many faults cut a link right now
+	last    map[pair]string // the command that a client sent last to a server
+	cuts    map[*sim.Link]*cutCount
+	pauses  map[*sim.Process]int // how many faults hold an incarnation still
+	downs   map[*sim.Process]int // how many faults keep what ended with this incarnation away
+	conns   map[uint64]*conn
 	healed  bool
+}
+
+// conn is a connection on which requests were seen. All that can break it is a fault, so the injector knows of it.
+type conn struct {
+	client, server string
+	broken         bool // no reply to what was sent last comes over it any more
 }
 
 // InjectorOptions are what an Injector has to ask of the run.
@@ -23,28 +36,41 @@ type InjectorOptions struct {
 	Role func(role NodeRef) string
 	// BeforeRestart is told of a restart before the machine comes back, so that a client can be given its identity.
 	BeforeRestart func(machine string, fault Fault)
-	// Struck is told of every strike: the fault's place in the plan, and the machine that was struck ("" for a link).
+	// Struck is told of every strike, before its effect: the fault's place in the plan, and the machine that is struck
+	// ("" for a link).
 	Struck func(index int, fault Fault, machine string)
 }
 
-// armedFault is a fault that has not struck, or that waits for its reply.
+// armedFault is a fault that has not struck, or that waits for its message.
 type armedFault struct {
 	Fault
 	index   int
 	counts  []int64 // requests that fitted so far, for each trigger
-	pending bool    // the moment has come; the next message of the link is the one
-	reply   uint64  // the connection whose next reply is the one, 0 = none
-	// node is the machine that was struck. A role may be another's when the fault ends.
-	node    *sim.Node
+	pending bool    // the moment has come; the next request of the link is the one
+	replyTo request // the moment has come; the reply to this request is the one
+	// process is the incarnation that was struck. A role may be another's when the fault ends.
+	process *sim.Process
 	strikes int
 	done    bool
 }
 
+// request names a request on its way; conn is 0 for none.
+type request struct {
+	conn, number uint64
+	executed     bool
+}
+
 type pair struct{ client, server string }
+
+// cutCount is how many faults cut a link right now.
+type cutCount struct{ silent, reset int }
 
 // NewInjector arms a plan. Faults for an instant are queued at once; the others wait for what Tap sees.
 func NewInjector(world *sim.World, plan Plan, options InjectorOptions) *Injector {
-	i := &Injector{world: world, options: options, last: map[pair]string{}, cuts: map[*sim.Link]int{}}
+	i := &Injector{
+		world: world, options: options, last: map[pair]string{}, cuts: map[*sim.Link]*cutCount{},
+		pauses: map[*sim.Process]int{}, downs: map[*sim.Process]int{}, conns: map[uint64]*conn{},
+	}
 	for index, fault := range plan {
 		a := &armedFault{Fault: fault, index: index, counts: make([]int64, len(fault.When))}
 		i.armed = append(i.armed, a)
@@ -71,65 +97,80 @@ func (i *Injector) Tap(point sim.Point, m *sim.Message) {
 	if i.healed {
 		return
 	}
-	switch point {
-	case sim.PointSend:
-		for _, a := range i.armed {
-			if !a.done {
-				i.atSend(a, m)
-			}
+	if point == sim.PointSend {
+		i.way(m)
+	}
+	for _, a := range i.armed {
+		if a.done {
+			continue
 		}
-		if len(m.Args) > 0 {
-			i.last[pair{m.Client().Name(), m.Server().Name()}] = m.Command()
+		switch point {
+		case sim.PointSend:
+			i.atSend(a, m)
+		case sim.PointArrive:
+			a.arrived(m)
+		case sim.PointReply:
+			i.atReply(a, m)
 		}
-	case sim.PointReply:
-		for _, a := range i.armed {
-			if !a.done {
-				i.atReply(a, m)
-			}
-		}
+	}
+	if point == sim.PointSend && len(m.Args) > 0 {
+		i.last[pair{m.Client().Name(), m.Server().Name()}] = m.Command()
 	}
 }
 
 // atSend looks at a request that is about to leave its client.
 func (i *Injector) atSend(a *armedFault, m *sim.Message) {
-	if (a.pending || a.reply != 0) && i.ofLink(a, m) {
-		i.strikeMessage(a, m) // also when the connection whose reply was meant has died: then this one's is
+	switch {
+	case a.replyTo.conn != 0 && !i.conns[a.replyTo.conn].broken:
+		return
+	case a.waits(): // also when the reply that was meant cannot come any more: then this request's is the one
+		if i.ofLink(a, m) {
+			i.strikeRequest(a, m)
+		}
 		return
 	}
-	for n, trigger := range a.When {
-		if trigger.Moment == BeforeRequest || trigger.Moment == BetweenRequests {
-			if i.counted(a, n, m) {
-				i.moment(a, m)
-				return
-			}
-		}
+	if i.comes(a, m, BeforeRequest, BetweenRequests) {
+		i.moment(a, m)
+	}
+}
+
+// arrived takes note that a request is about to be executed.
+func (a *armedFault) arrived(m *sim.Message) {
+	if a.replyTo.conn == m.Conn() && a.replyTo.number == m.Number {
+		a.replyTo.executed = true
 	}
 }
 
 // atReply looks at a request that was executed and whose reply is about to leave.
 func (i *Injector) atReply(a *armedFault, m *sim.Message) {
-	if a.reply != 0 && a.reply == m.Conn() {
+	if a.replyTo.conn == m.Conn() && a.replyTo.executed {
 		i.strikeReply(a, m)
 		return
 	}
-	for n, trigger := range a.When {
-		if trigger.Moment == AfterExecution && i.counted(a, n, m) {
-			i.moment(a, m)
-			return
-		}
+	if i.comes(a, m, AfterExecution) {
+		i.moment(a, m)
 	}
 }
 
-// counted counts a request if trigger n means such, and tells whether the n-th has come. It stays true afterwards: a
-// fault whose role nobody plays strikes at the next request.
-func (i *Injector) counted(a *armedFault, n int, m *sim.Message) bool {
-	trigger := a.When[n]
-	strikesMessage := a.Kind.StrikesRequest() || a.Kind.StrikesReply()
-	if !i.fits(trigger, m) || strikesMessage && !i.ofLink(a, m) {
+// waits tells whether the moment has come for a fault that strikes a message, and the message has not.
+func (a *armedFault) waits() bool { return a.pending || a.replyTo.conn != 0 }
+
+// comes counts a request for every trigger of the given moments, and tells whether one of them has come. A trigger that
+// has come stays so: a fault whose role nobody plays strikes at the next request.
+func (i *Injector) comes(a *armedFault, m *sim.Message, moments ...Moment) bool {
+	if a.strikesMessage() && !i.ofLink(a, m) {
 		return false
 	}
-	a.counts[n]++
-	return a.counts[n] >= trigger.Nth
+	come := false
+	for n, trigger := range a.When {
+		for _, moment := range moments {
+			if trigger.Moment == moment && i.fits(trigger, m) {
+				a.counts[n]++
+				come = come || a.counts[n] >= trigger.Nth
+			}
+		}
+	}
+	return come
 }
 
 // fits tells whether a request, or the request of a reply, is one that the trigger counts.
@@ -159,50 +200,60 @@ func (i *Injector) ofLink(a *armedFault, m *sim.Message) bool {
 	return i.resolve(a.Link.From) == m.Client().Name() && i.resolve(a.Link.To) == m.Server().Name()
 }
 
+func (a *armedFault) strikesMessage() bool { return a.Kind.StrikesRequest() || a.Kind.StrikesReply() }
+
 // moment is when one of a fault's triggers occurs; m is the message that made it occur, nil for an instant.
 func (i *Injector) moment(a *armedFault, m *sim.Message) {
-	if i.healed || a.done || a.pending || a.reply != 0 {
-		return
-	}
-	if !a.Kind.StrikesRequest() && !a.Kind.StrikesReply() {
+	switch {
+	case i.healed || a.done || a.waits():
+	case a.Kind == Slow || a.Kind == Cut:
+		i.strikeLink(a)
+	case !a.strikesMessage():
 		i.strikeMachine(a)
-		return
-	}
-	if m == nil || !i.ofLink(a, m) {
+	case m == nil:
 		a.pending = true
-		return
+	case m.Reply:
+		i.strikeReply(a, m)
+	default:
+		i.strikeRequest(a, m)
 	}
-	i.strikeMessage(a, m)
 }
 
-// strikeMessage strikes the message that the fault means, or waits for its reply.
-func (i *Injector) strikeMessage(a *armedFault, m *sim.Message) {
+// strikeRequest strikes the request that the fault means, or waits for its reply. A request whose client has just
+// crashed, by a fault for the same moment, never leaves and cannot be struck.
+func (i *Injector) strikeRequest(a *armedFault, m *sim.Message) {
+	if m.Client().Crashed() {
+		return
+	}
+	way := i.way(m)
 	a.pending = false
-	switch {
-	case a.Kind.StrikesReply() && m.Reply:
-		i.strikeReply(a, m)
+	switch a.Kind {
+	case LoseReply, DelayReply:
+		a.replyTo = request{conn: m.Conn(), number: m.Number}
+		if way.broken { // there is no reply to this one
+			a.pending, a.replyTo = true, request{}
+		}
 		return
-	case a.Kind.StrikesReply():
-		a.reply = m.Conn()
-		return
-	case m.Reply: // a request that has been executed cannot be struck any more; the next one is
-		a.pending = true
-		return
-	case a.Kind == LoseRequest:
+	case LoseRequest:
+		way.broken = true
 		m.Lose(a.Manner == Reset)
-	case a.Kind == DelayRequest:
+	case DelayRequest:
 		m.Delay(a.By)
 	}
 	i.struck(a, "")
 }
 
 func (i *Injector) strikeReply(a *armedFault, m *sim.Message) {
+	if m.Server().Crashed() {
+		return
+	}
 	if a.Kind == LoseReply {
+		i.way(m).broken = true
 		m.Lose(a.Manner == Reset)
 	} else {
 		m.Delay(a.By)
 	}
-	a.reply = 0
+	a.replyTo = request{}
 	i.struck(a, "")
 }
 
@@ -215,21 +266,17 @@ func (i *Injector) struck(a *armedFault, machine string) {
 	}
 }
 
-// strikeMachine strikes the fault's machine or link now. A role that nobody plays lets the moment pass: the fault stays
-// armed for the next one.
+// strikeMachine strikes the fault's machine now, if there is something to strike.
 func (i *Injector) strikeMachine(a *armedFault) {
-	if a.Kind == Slow || a.Kind == Cut {
-		i.strikeLink(a)
-		return
-	}
 	node := i.world.Node(i.resolve(a.Node))
-	if node == nil {
+	if node == nil || node.Crashed() && !i.strikesDead(a.Kind, node.Process()) {
 		return
 	}
-	a.node = node
+	a.process = node.Process()
 	i.struck(a, node.Name())
 	switch a.Kind {
 	case Crash:
+		i.forget(node.Name())
 		node.Crash(a.Manner == Silent)
 	case Restart:
 		i.forget(node.Name())
@@ -238,11 +285,12 @@ func (i *Injector) strikeMachine(a *armedFault) {
 		}
 		node.Restart(a.Empty)
 	case Down:
+		i.forget(node.Name())
 		node.Crash(false)
-		i.after(a.For, func() { i.bringBack(node) })
+		i.hold(i.downs, a, i.bringBack)
 	case Pause:
 		node.Pause()
-		i.after(a.For, node.Resume)
+		i.hold(i.pauses, a, resume)
 	case ClockStep:
 		node.StepClock(a.By)
 	case ClockOffset:
@@ -251,6 +299,46 @@ func (i *Injector) strikeMachine(a *armedFault) {
 		node.SetClockDrift(a.Drift)
 	case ClockJitter:
 		node.SetClockJitter(a.By)
+	}
+}
+
+// strikesDead tells whether a fault does anything to a machine that is down. Its clock goes on, it can be restarted,
+// and a machine that is away for a while can stay away for longer. One that has crashed does not come back by being
+// taken down.
+func (i *Injector) strikesDead(kind Kind, process *sim.Process) bool {
+	switch kind {
+	case Crash, Pause:
+		return false
+	case Down:
+		return i.downs[process] > 0
+	default:
+		return true
+	}
+}
+
+// hold keeps the machine as it is for the fault's time, and ends that with the last of the faults that do so. What
+// happens to a later incarnation is not their business.
+func (i *Injector) hold(holds map[*sim.Process]int, a *armedFault, end func(*sim.Process)) {
+	process := a.process
+	holds[process]++
+	i.after(a.For, func() {
+		if holds[process]--; holds[process] == 0 {
+			end(process)
+		}
+	})
+}
+
+// resume lets an incarnation go on, if it is still there.
+func resume(process *sim.Process) {
+	if node := process.Node(); node.Process() == process {
+		node.Resume()
+	}
+}
+
+// bringBack restarts the machine of an incarnation that was taken down, unless it was restarted meanwhile.
+func (i *Injector) bringBack(process *sim.Process) {
+	if node := process.Node(); node.Process() == process && node.Crashed() {
+		node.Restart(false)
 	}
 }
 
@@ -270,19 +358,65 @@ func (i *Injector) strikeLink(a *armedFault) {
 			i.after(a.For, func() { link.Slow(-a.By) })
 			continue
 		}
-		link.Cut(a.Manner == Reset)
-		i.cuts[link]++
-		i.after(a.For, func() {
-			if i.cuts[link]--; i.cuts[link] == 0 {
-				link.Heal()
-			}
+		i.cut(link, a)
+	}
+	if a.Kind == Cut && a.Manner == Reset {
+		i.breakAll(func(c *conn) bool {
+			return c.client == from.Name() && c.server == to.Name() || c.client == to.Name() && c.server == from.Name()
 		})
 	}
 }
 
-// forget drops what a machine sent last: the next incarnation has sent nothing yet.
+// cut cuts a link for the fault's time. While several faults do, it resets if one of them does.
+func (i *Injector) cut(link *sim.Link, a *armedFault) {
+	count := i.cuts[link]
+	if count == nil {
+		count = &cutCount{}
+		i.cuts[link] = count
+	}
+	kind := &count.silent
+	if a.Manner == Reset {
+		kind = &count.reset
+	}
+	*kind++
+	link.Cut(a.Manner == Reset)
+	i.after(a.For, func() {
+		*kind--
+		switch {
+		case count.reset > 0 || kind == &count.silent && count.silent > 0:
+		case count.silent > 0:
+			link.Heal()
+			link.Cut(false)
+		default:
+			link.Heal()
+		}
+	})
+}
+
+// way is the connection of a message.
+func (i *Injector) way(m *sim.Message) *conn {
+	c := i.conns[m.Conn()]
+	if c == nil {
+		c = &conn{client: m.Client().Name(), server: m.Server().Name()}
+		i.conns[m.Conn()] = c
+	}
+	return c
+}
+
+// breakAll takes note that connections are no more.
+func (i *Injector) breakAll(which func(*conn) bool) {
+	for _, c := range i.conns { // order-free: each connection is looked at by itself
+		if which(c) {
+			c.broken = true
+		}
+	}
+}
+
+// forget drops what a machine was doing when it ends: its connections are gone, and what comes after it has sent
+// nothing yet.
 func (i *Injector) forget(machine string) {
-	for p := range i.last {
+	i.breakAll(func(c *conn) bool { return c.client == machine || c.server == machine })
+	for p := range i.last { // order-free: each entry is looked at by itself
 		if p.client == machine || p.server == machine {
 			delete(i.last, p)
 		}
@@ -298,13 +432,6 @@ func (i *Injector) after(d time.Duration, f func()) {
 	})
 }
 
-func (i *Injector) bringBack(node *sim.Node) {
-	if node.Crashed() {
-		i.forget(node.Name())
-		node.Restart(false)
-	}
-}
-
 // Heal ends all faults that are still going on and disarms the rest: machines resume, links carry, clocks run at their
 // proper rate, machines in down come back. What has crashed stays down, and a clock that was set stays as it is set.
 func (i *Injector) Heal() {
@@ -313,18 +440,18 @@ func (i *Injector) Heal() {
 	}
 	i.healed = true
 	for _, a := range i.armed {
-		if a.node == nil {
+		if a.process == nil {
 			continue
 		}
 		switch a.Kind {
 		case Pause:
-			a.node.Resume()
+			resume(a.process)
 		case Down:
-			i.bringBack(a.node)
+			i.bringBack(a.process)
 		case ClockDrift:
-			a.node.SetClockDrift(0)
+			a.process.Node().SetClockDrift(0)
 		case ClockJitter:
-			a.node.SetClockJitter(0)
+			a.process.Node().SetClockJitter(0)
 		}
 	}
 	i.world.HealLinks()

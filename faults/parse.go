@@ -214,6 +214,24 @@ func (p *parser) node() (NodeRef, error) {
 	return ref, nil
 }
 
+// maxPath bounds the paths of keys and nodes.
+const maxPath = 256
+
+// path reads a key or the path of a node: visible characters without a space, and no # where it would look like a
+// comment or a number.
+func (p *parser) path() (string, error) {
+	text := p.token().text
+	ok := text != "" && len(text) <= maxPath && text[0] != '#'
+	for i := 0; ok && i < len(text); i++ {
+		ok = text[i] > ' ' && text[i] < 0x7f
+	}
+	if !ok {
+		return "", p.expected("a key or path such as /lock")
+	}
+	p.advance()
+	return text, nil
+}
+
 // nodeRef reads a name: a letter, then letters, digits, dots and underscores. A hyphen would make "a-b" ambiguous.
 func nodeRef(text string) (NodeRef, bool) {
 	if text == "" || len(text) > maxName || !isLetter(text[0]) {

@@ -49,6 +49,11 @@ var (
 		such: "a rate such as +200ppm", least: -500_000, most: 1_000_000,
 		parse: parseRate, print: printRate,
 	}
+	// count is what a signed 32-bit counter can show.
+	count = quantity{
+		such: "a number such as 2147483640", least: -1 << 31, most: 1<<31 - 1,
+		parse: parseCount, print: func(value int64) string { return strconv.FormatInt(value, 10) },
+	}
 	// ordinal counts from one.
 	ordinal = quantity{
 		such: "a number such as #2", least: 1, most: 1_000_000,
@@ -160,4 +165,10 @@ func grain(low, high int64) int64 {
 		}
 	}
 	return 1
+}
+
+// parseCount reads a plain number, in the form in which it is written.
+func parseCount(text string) (int64, bool) {
+	value, err := strconv.ParseInt(text, 10, 64)
+	return value, err == nil && strconv.FormatInt(value, 10) == text
 }

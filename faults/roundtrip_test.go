@@ -139,7 +139,7 @@ func drawNumber(t *rapid.T, label string, q quantity) int64 {
 func drawFault(t *rapid.T) Fault {
 	f := Fault{Kind: rapid.SampledFrom(Kinds()).Draw(t, "kind")}
 	switch f.Kind {
-	case Slow, Cut, LoseRequest, LoseReply, DelayRequest, DelayReply:
+	case Slow, Cut, LoseRequest, LoseReply, DelayRequest, DelayReply, DelayEvent:
 		f.Link = drawLink(t, f.Kind == Slow || f.Kind == Cut)
 	default:
 		f.Node = drawNode(t, "node")
@@ -152,6 +152,8 @@ func drawFault(t *rapid.T) Fault {
 		if !f.Empty {
 			f.Identity = rapid.SampledFrom([]Identity{SameIdentity, NewIdentity}).Draw(t, "identity")
 		}
+	case PresetCounter, AddPath, RemovePath:
+		f.Path = rapid.StringMatching(`[!"$-~][!-~]{0,20}`).Draw(t, "path")
 	}
 	for i, value := range values(&f) {
 		if quantities := usedBy(f.Kind); quantities[i] != nil {
@@ -164,23 +166,25 @@ func drawFault(t *rapid.T) Fault {
 	return f
 }
 
-// usedBy tells which of the numbers By, Drift and For a kind uses, in the order of values.
-func usedBy(kind Kind) [3]*quantity {
+// usedBy tells which of the numbers By, Drift, For and Count a kind uses, in the order of values.
+func usedBy(kind Kind) [4]*quantity {
 	switch kind {
 	case Pause, Cut, Down:
-		return [3]*quantity{nil, nil, &length}
+		return [4]*quantity{nil, nil, &length}
 	case Slow:
-		return [3]*quantity{&length, nil, &length}
-	case DelayRequest, DelayReply:
-		return [3]*quantity{&length, nil, nil}
+		return [4]*quantity{&length, nil, &length}
+	case DelayRequest, DelayReply, DelayEvent:
+		return [4]*quantity{&length}
 	case ClockStep, ClockOffset:
-		return [3]*quantity{&shift, nil, nil}
+		return [4]*quantity{&shift}
 	case ClockJitter:
-		return [3]*quantity{&spread, nil, nil}
+		return [4]*quantity{&spread}
 	case ClockDrift:
-		return [3]*quantity{nil, &rate, nil}
+		return [4]*quantity{nil, &rate}
+	case PresetCounter:
+		return [4]*quantity{3: &count}
 	default:
-		return [3]*quantity{}
+		return [4]*quantity{}
 	}
 }
 
@@ -228,7 +232,7 @@ func drawTemplate(t *rapid.T) Template {
 		}
 	}
 	for i, trigger := range template.high.When {
-		at, nth := numbers[3+2*i].number, numbers[4+2*i].number
+		at, nth := numbers[4+2*i].number, numbers[5+2*i].number
 		if trigger.Moment == AtTime {
 			widen(t, at, instant)
 		} else {
@@ -259,7 +263,7 @@ func TestCheckRefusesFieldsThatTheKindDoesNotUse(t *testing.T) {
 		broken := fault.clone()
 		used := usedBy(fault.Kind)
 		var spare []func()
-		for i, value := range values(&broken)[:3] {
+		for i, value := range values(&broken)[:4] {
 			if used[i] == nil {
 				spare = append(spare, func() { *value.number = 7 })
 			}

@@ -159,6 +159,13 @@ func TestKnobReader(t *testing.T) {
 	if retry != 10*time.Millisecond || drift != 7 || !renew || r.Err() != nil {
 		t.Errorf("read %v, %d, %v, %v", retry, drift, renew, r.Err())
 	}
+	if got := r.Text("drift", "a seven", func(text string) bool { return text == "7" }); got != "7" || r.Err() != nil {
+		t.Errorf("read %q, %v", got, r.Err())
+	}
+	r.Text("renew", `"off"`, func(text string) bool { return text == "off" })
+	if got, want := errorText(r.Err()), `redis/x: knob renew is "on"; it must be "off"`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	for _, test := range []struct{ knob, value, want string }{
 		{"retry", "soon", `redis/x: knob retry is "soon"; it must be a duration from 1ms to 1s`},
 		{"retry", "2s", `redis/x: knob retry is "2s"; it must be a duration from 1ms to 1s`},

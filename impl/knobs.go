@@ -50,6 +50,15 @@ func (r *KnobReader) Switch(name string) bool {
 	return text == "on"
 }
 
+// Text reads any text that is valid; want completes "it must be".
+func (r *KnobReader) Text(name, want string, valid func(text string) bool) string {
+	text := r.text(name)
+	if !valid(text) {
+		r.fail(name, text, want)
+	}
+	return text
+}
+
 func (r *KnobReader) text(name string) string {
 	if value, set := r.values[name]; set {
 		return value

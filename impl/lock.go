@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/jonboulle/clockwork"
 )
 
@@ -96,6 +97,12 @@ type Environment struct {
 	Clock clockwork.Clock
 	// Redis is set for backend "redis".
 	Redis Redis
+	// ZooKeeper is set for backend "zookeeper".
+	ZooKeeper ZooKeeper
+	// SessionEvents is how a ZooKeeper lock learns what becomes of its session: the channel that zk.Connect returned
+	// where one lock uses the connection, a channel of its own where several do (see zklock.Watch). The lock empties it
+	// until it is closed.
+	SessionEvents <-chan zk.Event
 	// Dial opens a connection to another machine, as net.Dialer.DialContext does.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// TimeServer is the address (host:port) of the time service, empty where there is none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,8 +19,11 @@ import (
 	"github.com/lockstep-sim/lockstep/sim/redis"
 )
 
-// maxRetries bounds "until answered".
-const maxRetries = 10
+// The pauses between two tries of "until answered". There is none before the second.
+const (
+	firstPause   = 10 * time.Millisecond
+	longestPause = time.Second
+)
 
 // client is one client machine at work: it runs its program and records what it believes.
 type client struct {
@@ -125,8 +129,12 @@ func (c *client) connect() {
 // main runs the program.
 func (c *client) main() {
 	for round := 0; c.program.Rounds == 0 || round < c.program.Rounds; round++ {
-		if c.run.world.Now() >= c.run.scenario.Until || c.steps(c.program.Steps) != nil {
+		began := c.run.world.Now()
+		if began >= c.run.scenario.Until || c.steps(c.program.Steps) != nil {
 			break
+		}
+		if c.run.world.Now() == began {
+			c.process.Clock().Sleep(time.Millisecond) // a round that takes no time would go on for ever within one instant
 		}
 	}
 	c.do(func() { c.run.finished(c) })
@@ -181,13 +189,21 @@ func (c *client) nest(levels int64, wait sim.Range) {
 
 // acquire runs a lock or try step and tells whether the client now believes to hold one level more.
 func (c *client) acquire(step Step) bool {
-	for range maxRetries {
-		held, err := c.attempt(step)
-		if err == nil || !step.Retry || c.stopped() {
-			return held
-		}
+	held := false
+	c.insist(step.Retry, func() (known bool) {
+		var err error
+		held, err = c.attempt(step)
+		return err == nil
+	})
+	return held
+}
+
+// insist makes a try, and with again further ones until the outcome is known or the machine stops. Pauses between them
+// grow, so that a server that is away for long is not asked a thousand times.
+func (c *client) insist(again bool, try func() (known bool)) {
+	for pause := time.Duration(0); !try() && again && !c.stopped(); pause = min(max(2*pause, firstPause), longestPause) {
+		c.process.Clock().Sleep(pause)
 	}
-	return false
 }
 
 func (c *client) attempt(step Step) (bool, error) {
@@ -206,16 +222,17 @@ func (c *client) attempt(step Step) (bool, error) {
 	e := checker.Event{Type: checker.OK, F: f}
 	switch {
 	case err != nil:
-		e.Type, e.Error = checker.Info, err.Error()
+		e.Type, e.Error = checker.Info, oneLineText(err)
 	case !held:
 		e.Type = checker.Fail
 	default:
 		c.entered(&e)
 	}
+	deadline := c.deadline
 	c.record(e, func() {
 		c.run.recorder.waits(c, false)
 		if held {
-			c.run.recorder.believes(c, true)
+			c.run.recorder.hold(c, deadline)
 		}
 	})
 	return held, err
@@ -265,10 +282,12 @@ func (c *client) readDeadline() time.Duration {
 // renewed records a deadline that the lock has moved by itself.
 func (c *client) renewed() {
 	leased, ok := c.lock.(impl.Leased)
-	if !ok || c.deadline.Equal(leased.Deadline()) || leased.Deadline().IsZero() {
+	if !ok || c.depth == 0 || c.deadline.Equal(leased.Deadline()) || leased.Deadline().IsZero() {
 		return
 	}
-	c.record(checker.Event{Type: checker.Info, F: checker.Renew, Deadline: c.readDeadline()}, nil)
+	e := checker.Event{Type: checker.Info, F: checker.Renew, Deadline: c.readDeadline()}
+	deadline := c.deadline
+	c.record(e, func() { c.run.recorder.hold(c, deadline) })
 }
 
 // believes tells whether the client may still rely on its hold: it looks at its clock and at the loss signal.
@@ -277,7 +296,7 @@ func (c *client) believes() bool {
 	case <-c.lost:
 		if !c.isLost {
 			c.isLost = true
-			c.record(checker.Event{Type: checker.Info, F: checker.Lost}, func() { c.run.recorder.believes(c, false) })
+			c.record(checker.Event{Type: checker.Info, F: checker.Lost}, func() { c.run.recorder.letGo(c) })
 		}
 	default:
 	}
@@ -330,7 +349,7 @@ func (c *client) write() {
 	}
 	e := checker.Event{Type: checker.OK, F: checker.Write, Key: storeMachine, Token: token, Accepted: reply == "written"}
 	if err != nil {
-		e.Type, e.Error = checker.Info, err.Error()
+		e.Type, e.Error = checker.Info, oneLineText(err)
 	} else if !e.Accepted {
 		e.Type = checker.Fail
 	}
@@ -340,34 +359,38 @@ func (c *client) write() {
 // unlock gives up one level.
 func (c *client) unlock(retry bool) {
 	c.depth--
-	for range maxRetries {
-		c.record(checker.Event{Type: checker.Invoke, F: checker.Release, Count: int64(c.depth)}, func() {
-			if c.depth == 0 {
-				c.run.recorder.believes(c, false)
-			}
-		})
+	c.insist(retry, func() (known bool) {
+		c.record(checker.Event{Type: checker.Invoke, F: checker.Release, Count: int64(c.depth)}, nil)
 		err := c.lock.Unlock(c.process.Context())
 		if c.stopped() {
-			return
+			return false
 		}
 		e := checker.Event{Type: checker.OK, F: checker.Release, Count: int64(c.depth)}
 		switch {
 		case errors.Is(err, impl.ErrNotOwner) || errors.Is(err, impl.ErrLost):
-			e.Type, e.Error = checker.Fail, err.Error()
+			e.Type, e.Error = checker.Fail, oneLineText(err)
 		case err != nil:
-			e.Type, e.Error = checker.Info, err.Error()
+			e.Type, e.Error = checker.Info, oneLineText(err)
 		}
-		c.record(e, nil)
-		if e.Type != checker.Info || !retry {
-			break
-		}
-	}
+		known = e.Type != checker.Info
+		over := c.depth == 0 && (known || !retry)
+		c.record(e, func() {
+			if over {
+				c.run.recorder.letGo(c)
+			}
+		})
+		return known
+	})
 	if c.depth == 0 {
 		c.deadline, c.lost = time.Time{}, nil
 	}
 }
 
-// record adds an event of this client, and runs also with it.
+// oneLineText is the text of an error that may consist of several.
+func oneLineText(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// record adds an event of this client, and runs also with it. also runs later, when this client may have gone on: what
+// it needs to know of the client has to be read before.
 func (c *client) record(e checker.Event, also func()) {
 	e.Process, e.Node, e.Owner = c.number, c.node.Name(), c.owner.String()
 	if e.Key == "" {
@@ -382,12 +405,14 @@ func (c *client) record(e checker.Event, also func()) {
 	})
 }
 
-// owner is the identity of a client machine; generation rises when it restarts as somebody new.
+// owner is the identity of a client machine; generation rises when it restarts as somebody new, and is then shared with
+// nobody.
 func (s *Scenario) owner(number, generation int) impl.Owner {
-	if s.SharedIdentity {
+	if s.SharedIdentity && generation == 0 {
 		number = 1
 	}
 	return impl.Owner{
-		Machine: fmt.Sprintf("28-D2-44-0E-0D-%02X", number), Process: int64(22000 + number + 1000*generation), Thread: 11,
+		Machine: fmt.Sprintf("28-D2-44-0E-%02X-%02X", 0x0D+number>>8, number&0xFF),
+		Process: int64(22000 + number + 1000*generation), Thread: 11,
 	}
 }

@@ -148,15 +148,17 @@ type document struct {
 		Name  text `yaml:"name"`
 		Lease text `yaml:"lease"`
 	} `yaml:"lock"`
-	Clients         text              `yaml:"clients"`
-	Identity        text              `yaml:"identity"`
-	TimeServer      text              `yaml:"timeserver"`
-	Network         text              `yaml:"network"`
-	Program         map[string][]text `yaml:"program"`
-	Heal            text              `yaml:"heal"`
-	Until           text              `yaml:"until"`
-	Grace           text              `yaml:"grace"`
-	Faults          text              `yaml:"faults"`
+	Clients         text                         `yaml:"clients"`
+	Identity        text                         `yaml:"identity"`
+	TimeServer      text                         `yaml:"timeserver"`
+	Server          text                         `yaml:"server"`
+	Differ          map[string]map[string]string `yaml:"differ"`
+	Network         text                         `yaml:"network"`
+	Program         map[string][]text            `yaml:"program"`
+	Heal            text                         `yaml:"heal"`
+	Until           text                         `yaml:"until"`
+	Grace           text                         `yaml:"grace"`
+	Faults          text                         `yaml:"faults"`
 	Implementations map[string]struct {
 		Knobs  map[string]string `yaml:"knobs"`
 		Faults text              `yaml:"faults"`
@@ -292,6 +294,18 @@ func (d *document) numbers(s *Scenario) error {
 	default:
 		return at(d.Identity, fmt.Errorf("identity %q: want own or shared", d.Identity.value))
 	}
+	switch d.Server.value {
+	case "", redisMachine:
+		s.Server = redisMachine
+	case zooKeeperMachine:
+		s.Server = zooKeeperMachine
+		if !strings.HasPrefix(s.Lock, "/") {
+			s.Lock = "/" + s.Lock
+		}
+	default:
+		return at(d.Server, fmt.Errorf("server %q: want redis or zookeeper", d.Server.value))
+	}
+	s.Differ = d.Differ
 	switch d.TimeServer.value {
 	case "", "true":
 		s.TimeServer = true
@@ -342,8 +356,11 @@ func (d *document) program(s *Scenario, key string) error {
 	for name := range strings.SplitSeq(key, ",") {
 		if name = strings.TrimSpace(name); name == "others" {
 			continue
-		} else if !slices.Contains(s.Machines(), name) || !strings.HasPrefix(name, "c") {
-			return at(first, fmt.Errorf("program of %q: want c1 to c%d, or others", name, s.Clients))
+		}
+		machine, thread, isThread := strings.Cut(name, "/")
+		number, err := strconv.Atoi(thread)
+		if !slices.Contains(s.Machines(), machine) || !strings.HasPrefix(machine, "c") || isThread && (err != nil || number < 2 || number > 9) {
+			return at(first, fmt.Errorf("program of %q: want c1 to c%d, c1/2 for a second thread, or others", name, s.Clients))
 		}
 		if _, twice := s.Programs[name]; twice {
 			return at(first, fmt.Errorf("program of %s: it has another one", name))

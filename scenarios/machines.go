@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/lockstep-sim/lockstep/impl/timeserver"
@@ -66,10 +67,19 @@ func (s *storeService) Restart(empty bool) {
 	}
 }
 
+// errWrite answers what is no write.
+var errWrite = errors.New("want WRITE process token, two numbers")
+
 // Command executes "WRITE process token".
 func (s *storeSession) Command(args []string) (any, []byte, bool) {
-	process, _ := strconv.Atoi(args[1])
-	token, _ := strconv.ParseInt(args[2], 10, 64)
+	if len(args) != 3 || args[0] != "WRITE" {
+		return errWrite, []byte(errWrite.Error()), false
+	}
+	process, err := strconv.Atoi(args[1])
+	token, err2 := strconv.ParseInt(args[2], 10, 64)
+	if err != nil || err2 != nil {
+		return errWrite, []byte(errWrite.Error()), false
+	}
 	accepted := token == 0 || token >= s.store.highest
 	s.store.highest = max(s.store.highest, token)
 	s.store.applied(s.client, process, token, accepted)

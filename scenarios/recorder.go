@@ -24,8 +24,12 @@ type recorder struct {
 	tokens     map[string]*client // who put a plain token into the lock's key
 	record     *checker.Record    // what the lock's key says
 	value      string
-	believers  map[*client]bool // who believes to hold, for faults that strike the holder
-	waiting    []*client        // who is in a call to acquire, in order of calls
+	expires    int64         // reading of redis's clock after which the lock's key is gone; 0 = it stays
+	jitter     time.Duration // by how much two readings of that clock at one instant can differ
+	// holds has who believes to hold, until its last unlock has returned, and the deadline that it relies on, on its own
+	// clock (zero = none).
+	holds   map[*client]time.Time
+	waiting []*client // who is in a call to acquire, in order of calls
 }
 
 func (r *recorder) add(e checker.Event) {
@@ -73,17 +77,38 @@ func (r *recorder) mayChange(e redis.Executed) bool {
 	return true
 }
 
-// refresh compares the lock's key with what was last known of it.
+// refresh compares the lock's key with what was last known of it. What is different now was done by the command that
+// was just executed, but for one thing: a key whose time was over had gone before.
 func (r *recorder) refresh(command string, by *client) {
 	value, ttl, exists := r.server.Peek(r.lock)
-	var now *checker.Record
-	if exists {
-		if now = r.decode(value, ttl, by); value == r.value && r.record != nil && now.Expires == r.record.Expires {
-			return
+	if r.record != nil && !(exists && value == r.value) && r.overdue() {
+		r.changed(checker.CommandExpire, nil, "", nil)
+	}
+	if !exists {
+		if r.record != nil {
+			r.changed(command, by, "", nil)
 		}
-	} else if r.record == nil {
 		return
 	}
+	now := r.decode(value, ttl, by)
+	same := r.record != nil && value == r.value && r.near(now.Expires, r.record.Expires)
+	if r.expires = 0; ttl >= 0 {
+		r.expires = r.redis.Wall().UnixMilli() + ttl.Milliseconds()
+	}
+	if !same {
+		r.changed(command, by, value, now)
+	}
+}
+
+// overdue tells whether the key had a time to live that is over by the clock of redis.
+func (r *recorder) overdue() bool { return r.expires != 0 && r.redis.Wall().UnixMilli() > r.expires }
+
+// near tells whether two deadlines are the same, as far as the jitter of the clock lets see: each is what two readings
+// of it make of a time to live.
+func (r *recorder) near(a, b int64) bool { return max(a, b)-min(a, b) <= 2*r.jitter.Milliseconds() }
+
+// changed records that the lock's key says something else than before; now is nil when the key is gone.
+func (r *recorder) changed(command string, by *client, value string, now *checker.Record) {
 	e := checker.Event{
 		Process: checker.ProcessServer, Type: checker.Info, F: checker.RecordGone, Key: r.lock, Command: command,
 		Clock: r.redis.Wall().Round(0),
@@ -98,9 +123,8 @@ func (r *recorder) refresh(command string, by *client) {
 	}
 	if now != nil {
 		e.F, e.Record, e.Count = checker.RecordSet, now, now.Count
-	}
-	if now == nil && by == nil && command == "" {
-		e.Command = checker.CommandExpire
+	} else {
+		r.expires = 0
 	}
 	r.record, r.value = now, value
 	r.add(e)
@@ -141,13 +165,27 @@ func (r *recorder) applied(machine string, process int, token int64, accepted bo
 	})
 }
 
-// believes keeps track of who believes to hold.
-func (r *recorder) believes(c *client, holds bool) {
-	if holds {
-		r.believers[c] = true
-	} else {
-		delete(r.believers, c)
+// hold takes note that a client believes to hold until a reading of its clock; zero = until it says otherwise.
+func (r *recorder) hold(c *client, until time.Time) { r.holds[c] = until }
+
+// letGo takes note that a client does not believe to hold any more.
+func (r *recorder) letGo(c *client) { delete(r.holds, c) }
+
+// restate records anew until when a client relies on its hold, after the rate of its clock has changed: events tell
+// deadlines in true time, and that follows from the rate.
+func (r *recorder) restate(c *client) {
+	deadline := r.holds[c]
+	if deadline.IsZero() || c.dead {
+		return
 	}
+	rest := c.process.Clock().Until(deadline)
+	if rest <= 0 {
+		return
+	}
+	r.add(checker.Event{
+		Process: c.number, Node: c.node.Name(), Type: checker.Info, F: checker.Renew, Key: r.lock, Owner: c.owner.String(),
+		Clock: c.process.Clock().Now().Round(0), Deadline: c.node.TrueTime(rest), Value: "its clock runs at another rate",
+	})
 }
 
 // waits keeps track of who is in a call to acquire.

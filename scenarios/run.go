@@ -46,7 +46,7 @@ type Outcome struct {
 	Strikes    []int // how often each fault of the plan struck
 	Hash       uint64
 	Events     uint64
-	End        time.Duration
+	End        time.Duration // when the workload ended, in true time
 	Trace      sim.Trace
 	Leaks      []string
 	Err        error // the run could not be finished
@@ -81,6 +81,7 @@ type run struct {
 	processes   int
 	generations map[string]int
 	unfinished  int
+	end         time.Duration
 	failure     error
 }
 
@@ -97,7 +98,7 @@ func Run(t *testing.T, setup Setup) (*Outcome, error) {
 		RuntimeTimers: setup.Transport == Wire, Taps: []sim.Tap{r.tap},
 	}, r.play)
 	outcome := &Outcome{
-		History: r.recorder.history, Plan: r.setup.Plan, Hash: result.Hash, Events: result.Events, End: result.End,
+		History: r.recorder.history, Plan: r.setup.Plan, Hash: result.Hash, Events: result.Events, End: r.end,
 		Trace: result.Trace, Leaks: result.Leaks, Err: result.Err,
 	}
 	if outcome.Err == nil {
@@ -119,6 +120,8 @@ func newRun(setup Setup) (*run, error) {
 	}
 	if setup.Transport == "" {
 		setup.Transport = Direct
+	} else if _, err := ParseTransport(string(setup.Transport)); err != nil {
+		return nil, err
 	}
 	r := &run{
 		setup: setup, scenario: setup.Scenario, entry: entry,
@@ -127,6 +130,10 @@ func newRun(setup Setup) (*run, error) {
 	r.expectation, _ = setup.Scenario.Expects(setup.Implementation)
 	if r.entry.TimeServer && !r.scenario.TimeServer {
 		return nil, fmt.Errorf("%s asks a time server and scenario %s has none", setup.Implementation, r.scenario.Name)
+	}
+	settings := impl.Settings{Name: r.scenario.Lock, Lease: r.scenario.Lease, Knobs: r.expectation.Knobs}
+	if err := r.entry.Validate(settings); err != nil {
+		return nil, fmt.Errorf("scenario %s: %w", r.scenario.Name, err)
 	}
 	if !setup.FixedPlan {
 		r.setup.Plan = r.draw()
@@ -164,12 +171,7 @@ func (r *run) play(w *sim.World) {
 	r.build()
 	r.injector = faults.NewInjector(w, r.setup.Plan, faults.InjectorOptions{
 		Role: r.role, BeforeRestart: r.beforeRestart,
-		Struck: func(_ int, fault faults.Fault, machine string) {
-			r.recorder.fault(fault.String(), machine)
-			if fault.Kind == faults.Crash || fault.Kind == faults.Down {
-				r.crashed(machine)
-			}
-		},
+		Struck: func(_ int, fault faults.Fault, machine string) { r.struck(fault, machine) },
 	})
 	w.At(0, func() {
 		for _, c := range r.clients {
@@ -179,14 +181,38 @@ func (r *run) play(w *sim.World) {
 	w.At(r.scenario.Heal, func() {
 		r.injector.Heal()
 		r.recorder.phase(checker.Healed)
+		for _, c := range r.clients {
+			r.recorder.restate(c)
+		}
 	})
 	w.RunUntil(r.scenario.Until+r.scenario.Grace, func() bool {
 		return r.failure != nil || r.unfinished == 0 && w.Now() >= r.scenario.Heal
 	})
 	r.recorder.refresh("", nil) // what expired by itself is seen only when somebody looks
 	r.recorder.phase(checker.WorkloadEnd)
+	r.end = w.Now()
+	// What is still on its way when the last program has ended arrives: a write that was sent under a hold may be
+	// executed long after.
+	w.RunUntil(r.scenario.Until+r.scenario.Grace, func() bool { return r.failure != nil })
 	r.recorder.closed = true
 	r.redis.Release()
+}
+
+// struck is told of each strike, before its effect.
+func (r *run) struck(fault faults.Fault, machine string) {
+	r.recorder.fault(fault.String(), machine)
+	switch fault.Kind {
+	case faults.Crash, faults.Down:
+		r.crashed(machine)
+	case faults.ClockDrift:
+		r.world.At(r.world.Now(), func() { // once it has taken effect
+			for _, c := range r.clients {
+				if c.node.Name() == machine {
+					r.recorder.restate(c)
+				}
+			}
+		})
+	}
 }
 
 // build adds the machines.
@@ -199,7 +225,8 @@ func (r *run) build() {
 	r.redis = machine
 	*r.recorder = recorder{
 		world: w, lock: s.Lock, redis: machine.Node(), server: machine.Server, clients: map[uint64]*client{},
-		tokens: map[string]*client{}, believers: map[*client]bool{}, history: checker.History{Header: r.header()},
+		tokens: map[string]*client{}, holds: map[*client]time.Time{}, jitter: r.jitter(redisMachine),
+		history: checker.History{Header: r.header()},
 	}
 	if s.TimeServer {
 		service := &timeService{}
@@ -238,6 +265,17 @@ func (r *run) addClient(i int) {
 	c.process.Go("connect", c.connect)
 }
 
+// jitter is by how much two readings of a machine's clock at one instant can differ at most.
+func (r *run) jitter(machine faults.NodeRef) time.Duration {
+	most := time.Duration(0)
+	for _, fault := range r.setup.Plan {
+		if fault.Kind == faults.ClockJitter && fault.Node == machine {
+			most = max(most, 2*fault.By)
+		}
+	}
+	return most
+}
+
 // accepted remembers whose connection it is.
 func (r *run) accepted(conn uint64, from *sim.Node) {
 	for _, c := range r.clients {
@@ -274,16 +312,15 @@ func (r *run) judging() checker.Options {
 	}
 }
 
-// role finds the machine that plays a role right now: the holder, or the first of those who wait.
+// role finds the machine that plays a role right now: the first holder in order of machines, or the one that has waited
+// longest. A holder that enters again is no waiter.
 func (r *run) role(role faults.NodeRef) string {
+	candidates, holder := r.clients, true
 	if role == faults.Waiter {
-		if len(r.recorder.waiting) == 0 {
-			return ""
-		}
-		return r.recorder.waiting[0].node.Name()
+		candidates, holder = r.recorder.waiting, false
 	}
-	for _, c := range r.clients {
-		if r.recorder.believers[c] {
+	for _, c := range candidates {
+		if _, holds := r.recorder.holds[c]; holds == holder {
 			return c.node.Name()
 		}
 	}
@@ -308,7 +345,7 @@ func (r *run) crashed(machine string) {
 		if !c.finished {
 			r.unfinished--
 		}
-		r.recorder.believes(c, false)
+		r.recorder.letGo(c)
 		r.recorder.waits(c, false)
 		r.recorder.add(checker.Event{
 			Process: c.number, Node: machine, Type: checker.Info, F: checker.Crash, Key: r.scenario.Lock,

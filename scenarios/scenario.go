@@ -22,6 +22,9 @@ type Scenario struct {
 	// Text is the file itself.
 	Text []byte
 
+	// Server is the machine that keeps the lock, and so the backend of the implementations that can run: redisMachine
+	// or zooKeeperMachine.
+	Server  string
 	Lock    string // the lock's name
 	Lease   time.Duration
 	Clients int // machines c1, c2, ...
@@ -29,8 +32,11 @@ type Scenario struct {
 	SharedIdentity bool
 	TimeServer     bool
 	Latency        sim.Range
-	// Programs says what each client does, by machine name.
+	// Programs says what each client does, by machine name. "c1/2" is the second thread of c1, which shares the lock
+	// object of the first.
 	Programs map[string]Program
+	// Differ gives single machines other knobs than the implementation's.
+	Differ map[string]map[string]string
 
 	// Heal is when all faults end; liveness is judged from then on. Until is when clients stop to begin anew. Grace is
 	// the longest time for which a wanted lock may be nobody's after Heal; the run ends at the latest Grace after Until.
@@ -75,7 +81,7 @@ func Client(i int) string { return fmt.Sprintf("c%d", i) }
 
 // Machines names all machines: servers first, then clients.
 func (s *Scenario) Machines() []string {
-	machines := []string{redisMachine, storeMachine}
+	machines := []string{s.Server, storeMachine}
 	if s.TimeServer {
 		machines = append(machines, timeServerMachine)
 	}
@@ -88,9 +94,21 @@ func (s *Scenario) Machines() []string {
 // The names of the server machines.
 const (
 	redisMachine      = "redis"
+	zooKeeperMachine  = "zookeeper"
 	storeMachine      = "store"
 	timeServerMachine = "timeserver"
 )
+
+// threads lists the programs of a machine: its own, then those of its further threads, in order.
+func (s *Scenario) threads(machine string) []string {
+	names := []string{machine}
+	for _, name := range sortedKeys(s.Programs) {
+		if strings.HasPrefix(name, machine+"/") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // Program is what one client does: steps in order, and how often.
 type Program struct {

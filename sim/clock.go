@@ -39,9 +39,12 @@ func scale(d, ppm int64) int64 {
 
 func (c *bentClock) readMonotonic(now int64) int64 { return c.monotonic + c.elapsed(now) }
 
+// steadyWall is the wall reading without jitter.
+func (c *bentClock) steadyWall(now int64) int64 { return c.wall + c.elapsed(now) }
+
 // readWall takes a draw from the jitter's stream, if there is jitter.
 func (c *bentClock) readWall(now int64) int64 {
-	reading := c.wall + c.elapsed(now)
+	reading := c.steadyWall(now)
 	if c.jitter > 0 {
 		reading += c.stream.Between(-c.jitter, c.jitter)
 	}
@@ -134,7 +137,7 @@ func (n *Node) Wall() time.Time {
 // unwinding code looks at the clock is left to chance.
 func (p *Process) readLocked(now int64) time.Time {
 	c := &p.node.clock
-	wall := c.wall + c.elapsed(now)
+	wall := c.steadyWall(now)
 	if !p.dead.Load() {
 		wall = c.readWall(now)
 	}

@@ -312,7 +312,7 @@ func TestBodyThatBlocksForEver(t *testing.T) {
 // world cannot see, and so time never moves to the reply that the first one waits for.
 func TestMutexHeldAcrossTheNetwork(t *testing.T) {
 	both(t, func(t *testing.T, config Config) {
-		config.Patience = 200 * time.Millisecond
+		config.Patience = 500 * time.Millisecond
 		r := Run(t, config, func(w *World) {
 			w.NewNode(NodeConfig{Name: "server", Service: &echo{}})
 			p := w.NewNode(NodeConfig{Name: "c1"}).Process()

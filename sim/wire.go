@@ -215,20 +215,23 @@ type timeLimit struct {
 	at      int64
 }
 
-// limit reads a deadline that a program gave to a connection.
-func (p *Process) limit(t time.Time) timeLimit {
+// limit reads a deadline that a program gave to a connection, and tells whether it has passed.
+func (p *Process) limit(t time.Time) (l timeLimit, passed bool) {
 	if t.IsZero() {
-		return timeLimit{}
+		return timeLimit{}, false
 	}
-	n := p.node
-	w := n.world
+	w := p.node.world
 	now := w.sinceStart()
 	if !ofMachine(t) {
-		return timeLimit{set: true, at: now + int64(time.Until(t))}
+		rest := time.Until(t)
+		return timeLimit{set: true, at: now + int64(rest)}, rest <= 0
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return timeLimit{set: true, machine: true, at: n.clock.readMonotonic(now) + int64(t.Sub(p.readLocked(now)))}
+	c := &p.node.clock
+	monotonic := c.readMonotonic(now)
+	rest := t.Sub(instant(w.base, time.Duration(monotonic), time.Duration(c.steadyWall(now))))
+	return timeLimit{set: true, machine: true, at: monotonic + int64(rest)}, rest <= 0
 }
 
 // passed tells whether a deadline has come.
@@ -236,15 +239,14 @@ func (p *Process) passed(l timeLimit) bool {
 	if !l.set {
 		return false
 	}
-	n := p.node
-	w := n.world
+	w := p.node.world
 	now := w.sinceStart()
 	if !l.machine {
 		return now >= l.at
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return n.clock.readMonotonic(now) >= l.at
+	return p.node.clock.readMonotonic(now) >= l.at
 }
 
 func newWireConn(e *end, where string) *wireConn {
@@ -312,8 +314,8 @@ func (c *wireConn) await(ctx context.Context) error {
 
 // Read returns what has arrived, or waits for more.
 func (c *wireConn) Read(p []byte) (int, error) {
-	for {
-		n, more, err := c.tryRead(p)
+	for waited := 0; ; waited = 1 {
+		n, more, err := c.tryRead(p, waited)
 		if more || err != nil {
 			signal(c.wake) // for any other goroutine that waits here
 		}
@@ -324,16 +326,14 @@ func (c *wireConn) Read(p []byte) (int, error) {
 			return n, nil
 		}
 		<-c.wake
-		c.mutex.Lock()
-		c.readers--
-		c.mutex.Unlock()
 	}
 }
 
-// tryRead takes what is there, and tells whether there is more.
-func (c *wireConn) tryRead(p []byte) (n int, more bool, err error) {
+// tryRead takes what is there, and tells whether there is more. waited is 1 for a reader that waited before.
+func (c *wireConn) tryRead(p []byte, waited int) (n int, more bool, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	c.readers -= waited
 	switch {
 	case c.closed:
 		return 0, false, net.ErrClosed
@@ -349,7 +349,7 @@ func (c *wireConn) tryRead(p []byte) (n int, more bool, err error) {
 		return 0, false, io.EOF
 	}
 	if len(p) > 0 {
-		c.readers++ // until Read has waited
+		c.readers++ // until it has waited
 	}
 	return 0, false, nil
 }
@@ -500,7 +500,7 @@ func (c *wireConn) SetDeadline(t time.Time) error {
 
 // SetWriteDeadline makes writes after t fail; a write never waits.
 func (c *wireConn) SetWriteDeadline(t time.Time) error {
-	limit := c.end.process.limit(t)
+	limit, _ := c.end.process.limit(t)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.closed {
@@ -514,8 +514,7 @@ func (c *wireConn) SetWriteDeadline(t time.Time) error {
 // that it has its place in the order of events.
 func (c *wireConn) SetReadDeadline(t time.Time) error {
 	e := c.end
-	limit := e.process.limit(t)
-	late := e.process.passed(limit)
+	limit, late := e.process.limit(t)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.closed {

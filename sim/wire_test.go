@@ -403,3 +403,18 @@ func TestAcceptorsShareABacklog(t *testing.T) {
 		}
 	})
 }
+
+// TestDeadlinesDrawNothing: reading the clock to place a deadline must not move the jitter of the own readings of a
+// program.
+func TestDeadlinesDrawNothing(t *testing.T) {
+	onPipe(t, func(t *testing.T, p *Process, a, b net.Conn) {
+		p.Node().clock.jitter = int64(time.Millisecond)
+		deadline := p.Clock().Now().Add(time.Second)
+		draws := p.Node().clock.stream.Draws()
+		a.SetDeadline(deadline)
+		a.Write([]byte("x"))
+		if now := p.Node().clock.stream.Draws(); now != draws || draws == 0 {
+			t.Errorf("a deadline drew %d readings, the program %d", now-draws, draws)
+		}
+	})
+}

@@ -72,6 +72,10 @@ const (
 )
 
 func newWorld(config Config, progress *atomic.Int64) *World {
+	if config.Preparation > 0 {
+		// A bubble begins at a full hour. With this, true time 0 is one as well, and a right clock shows it.
+		time.Sleep((time.Hour - config.Preparation%time.Hour) % time.Hour)
+	}
 	w := &World{
 		config: config, base: time.Now().Add(config.Preparation), context: context.Background(),
 		names: map[string]*Node{}, links: map[[2]int]*Link{}, streams: map[string]*Stream{},

@@ -241,6 +241,8 @@ func TestExpiryModel(t *testing.T) {
 					m.check(rt, "RENAME a b", "OK")
 					m.entries["b"] = e
 					delete(m.entries, "a")
+				} else {
+					m.check(rt, "EXISTS a", int64(0)) // the server, too, must see now that the key is over
 				}
 			},
 			"look": func(rt *rapid.T) { m.look(rt, key(rt)) },

@@ -19,7 +19,7 @@ import (
 type target interface {
 	// dial opens a connection.
 	dial() (net.Conn, error)
-	// setCounter presets the counter behind the sequential names below a node, where that is possible.
+	// setCounter presets the counter behind the sequential names below a node. It ends all connections, as restart does.
 	setCounter(path string, n int32) error
 	// restart ends the server and starts it again with its data.
 	restart()
@@ -33,7 +33,7 @@ type session struct {
 	password   []byte
 	wire       *wire // nil when there is no connection
 	xid        int32
-	known      bool // id and password are of a session that may still exist
+	over       bool // the session that id and password are of has ended
 	quiet      bool // sends no pings
 }
 
@@ -48,6 +48,7 @@ type runner struct {
 	sessions map[string]*session
 	names    map[int64]string // sessions by id
 	times    map[int64]int64  // wall time by transaction
+	at       string           // the line that runs
 	shown    strings.Builder
 }
 
@@ -79,6 +80,12 @@ func (r *runner) outside(path string) string {
 	return strings.TrimPrefix(path, r.root)
 }
 
+// hung ends the test: a server that neither answers nor closes the connection is wrong in any case.
+func (r *runner) hung(who string) {
+	r.t.Fatalf("%s: neither a reply nor the end of the connection from %T at %q, after\n%s", who, r.on, r.at,
+		r.shown.String())
+}
+
 func (r *runner) print(format string, args ...any) { fmt.Fprintf(&r.shown, format+"\n", args...) }
 
 // run executes lines of a script and returns what happened. A line is a session's name and a request. Sessions open by
@@ -92,15 +99,17 @@ func (r *runner) print(format string, args ...any) { fmt.Fprintf(&r.shown, forma
 //	s1 await                     (waits for one event)
 //	s1 multi [create /a; delete /b 0]
 //	s1 pipeline [getData /a; setData /a]  (sends all before it reads a reply)
+//	s1 send check /a             (waits for no reply)
 //	s1 raw 42 00ff               (a request of any number with any body, in hex)
 //	s1 bytes 7fffffff            (bytes in place of a frame; the server must close the connection)
 //	word ruok
-//	counter /a 2147483646
+//	counter /a 2147483646        (presets what the next sequential child is called; cuts all connections)
 //	restart
 func (r *runner) run(script string) string {
 	r.shown.Reset()
 	for _, line := range strings.Split(script, "\n") {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			r.at = line
 			r.line(line)
 		}
 	}
@@ -118,12 +127,11 @@ func (r *runner) line(line string) {
 		if err := r.on.setCounter(words[1], int32(n)); err != nil {
 			r.print("counter: %v", err)
 		}
+		r.gone(false)
 		return
 	case "restart":
 		r.on.restart()
-		for _, name := range slices.Sorted(maps.Keys(r.sessions)) {
-			r.ended(r.sessions[name], true)
-		}
+		r.gone(true)
 		return
 	}
 	if len(words) < 2 {
@@ -144,14 +152,24 @@ func (r *runner) line(line string) {
 	default:
 		r.step(s, parseOperation(words[1:]))
 	}
-	r.settle(words[1] == "close" || words[1] == "expire" || words[1] == "await")
+	r.settle()
+}
+
+// gone notes that the server has ended all connections.
+func (r *runner) gone(aloud bool) {
+	for _, name := range slices.Sorted(maps.Keys(r.sessions)) {
+		r.ended(r.sessions[name], aloud)
+	}
 }
 
 // step does what is not simply a request and its reply.
 func (r *runner) step(s *session, op operation) {
 	switch op.name {
 	case "connect":
-		s.known = false
+		if s.wire != nil {
+			r.t.Fatalf("%s is connected", s.name)
+		}
+		s.id = 0
 		r.connect(s, op, true)
 	case "reattach":
 		r.connect(s, op, true)
@@ -165,13 +183,16 @@ func (r *runner) step(s *session, op operation) {
 	case "expire":
 		s.quiet = true
 		r.ended(s, false)
-		s.known = false
+		s.over = true
 	case "await":
 		if frame, err := s.wire.receive(); err == nil {
 			r.showEvent(s, frame)
 		} else {
 			r.print("%s: %v", s.name, err)
 		}
+	case "send":
+		r.ready(s)
+		r.send(s, operation{op.args[0], op.args[1:], op.options})
 	case "bytes":
 		r.ready(s)
 		_, _ = s.wire.conn.Write(unhex(r.t, op.arg(0)))
@@ -180,7 +201,7 @@ func (r *runner) step(s *session, op operation) {
 		r.exchange(s, []operation{op})
 		if op.name == "close" && s.wire != nil {
 			r.ended(s, false)
-			s.known = false
+			s.over = true
 		}
 	}
 }
@@ -195,9 +216,13 @@ func unhex(t *testing.T, text string) []byte {
 
 // ready sees to it that a session has a connection.
 func (r *runner) ready(s *session) {
-	if s.wire == nil {
-		r.connect(s, operation{options: map[string]string{}}, false)
+	if s.wire != nil {
+		return
 	}
+	if s.over {
+		s.id = 0
+	}
+	r.connect(s, operation{options: map[string]string{}}, false)
 }
 
 // connect opens a connection and takes up the session on it, or begins a new one.
@@ -222,8 +247,8 @@ func (r *runner) connect(s *session, op operation, aloud bool) {
 	w.long(seen)
 	w.int(timeout)
 	password := s.password
-	if !s.known {
-		s.id, password = 0, make([]byte, 16)
+	if s.id == 0 {
+		password, s.over = make([]byte, 16), false
 	}
 	switch {
 	case op.options["password"] == "null":
@@ -240,19 +265,21 @@ func (r *runner) connect(s *session, op operation, aloud bool) {
 		w.bool(slices.Contains(op.args, "readOnly"))
 	}
 	s.wire.send(w.b)
-	r.connected(s, aloud)
+	if !r.connected(s, aloud) && op.options["password"] == "" {
+		s.over = true
+	}
 	if old != nil {
 		r.drain(s.name+", the old connection", old)
 	}
 }
 
-// connected reads the answer to a connect request.
-func (r *runner) connected(s *session, aloud bool) {
+// connected reads the answer to a connect request. It tells whether the server agreed.
+func (r *runner) connected(s *session, aloud bool) bool {
 	frame, err := s.wire.receive()
 	if err != nil {
 		r.print("%s: %v in place of a connect response", s.name, err)
-		s.wire, s.known = nil, false
-		return
+		s.wire = nil
+		return false
 	}
 	in := &reader{b: frame}
 	version, timeout, id, password := in.int(), in.int(), in.long(), in.buffer()
@@ -265,7 +292,7 @@ func (r *runner) connected(s *session, aloud bool) {
 	if id == 0 {
 		text += fmt.Sprintf(" session=none password=%d bytes, zero %t", len(password), zero(password))
 	} else {
-		if !s.known || id != s.id {
+		if id != s.id {
 			s.generation++
 			r.names[id] = s.name
 			if s.generation > 1 {
@@ -283,10 +310,12 @@ func (r *runner) connected(s *session, aloud bool) {
 	if aloud || id == 0 {
 		r.print("%s", text)
 	}
-	s.id, s.password, s.known = id, password, id != 0
 	if id == 0 {
 		r.ended(s, true)
+		return false
 	}
+	s.id, s.password = id, password
+	return true
 }
 
 func zero(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }
@@ -302,7 +331,7 @@ func (r *runner) ended(s *session, aloud bool) {
 		frame, err := frames.receive()
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
-				r.print("%s: the connection stays open", s.name)
+				r.hung(s.name)
 			} else if aloud {
 				r.print("%s: closed", s.name)
 			}
@@ -318,11 +347,10 @@ func (r *runner) drain(name string, old *wire) {
 	for {
 		frame, err := old.receive()
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				r.print("%s: closed", name)
-			} else {
-				r.print("%s: stays open", name)
+			if !errors.Is(err, io.EOF) {
+				r.hung(name)
 			}
+			r.print("%s: closed", name)
 			_ = old.conn.Close()
 			return
 		}
@@ -338,40 +366,50 @@ func (r *runner) exchange(s *session, ops []operation) {
 	}
 	xids := make([]int32, len(ops))
 	for i, op := range ops {
-		kind, known := requests[op.name]
-		if op.name == "raw" {
-			code, _ := strconv.Atoi(op.arg(0))
-			kind = request{code: int32(code), show: func(_ *runner, in *reader) string {
-				rest := in.take(len(in.b))
-				return fmt.Sprintf(" %x", rest)
-			}, encode: func(_ *runner, w *writer, op operation) { w.b = append(w.b, unhex(r.t, op.arg(1))...) }}
-		} else if !known {
-			r.t.Fatalf("%q is no request", op.name)
-		}
-		var w writer
-		xids[i] = kind.xid
-		if xids[i] == 0 {
-			s.xid++
-			xids[i] = s.xid
-		}
-		if text, given := op.options["xid"]; given {
-			n, _ := strconv.Atoi(text)
-			xids[i] = int32(n)
-		}
-		w.int(xids[i])
-		w.int(kind.code)
-		kind.encode(r, &w, op)
-		s.wire.send(w.b)
+		xids[i] = r.send(s, op)
 	}
 	for i, op := range ops {
-		show := requests[op.name].show
-		if op.name == "raw" {
-			show = func(_ *runner, in *reader) string { return fmt.Sprintf(" %x", in.take(len(in.b))) }
-		}
-		if !r.reply(s, xids[i], show) {
+		if !r.reply(s, xids[i], r.request(op).show) {
 			return
 		}
 	}
+}
+
+// request finds out how an operation is sent and shown.
+func (r *runner) request(op operation) request {
+	if op.name != "raw" {
+		kind, known := requests[op.name]
+		if !known {
+			r.t.Fatalf("%q is no request", op.name)
+		}
+		return kind
+	}
+	code, _ := strconv.Atoi(op.arg(0))
+	return request{
+		code:   int32(code),
+		encode: func(r *runner, w *writer, op operation) { w.b = append(w.b, unhex(r.t, op.arg(1))...) },
+		show:   func(_ *runner, in *reader) string { return fmt.Sprintf(" %x", in.take(len(in.b))) },
+	}
+}
+
+// send sends a request and returns the number that its reply will have.
+func (r *runner) send(s *session, op operation) int32 {
+	kind := r.request(op)
+	xid := kind.xid
+	if xid == 0 {
+		s.xid++
+		xid = s.xid
+	}
+	if text, given := op.options["xid"]; given {
+		n, _ := strconv.Atoi(text)
+		xid = int32(n)
+	}
+	var w writer
+	w.int(xid)
+	w.int(kind.code)
+	kind.encode(r, &w, op)
+	s.wire.send(w.b)
+	return xid
 }
 
 // reply shows events and then the reply to a request; false if the connection ended.
@@ -384,7 +422,7 @@ func (r *runner) reply(s *session, xid int32, show func(*runner, *reader) string
 				_ = s.wire.conn.Close()
 				s.wire = nil
 			} else {
-				r.print("%s: %v", s.name, err)
+				r.hung(s.name)
 			}
 			return false
 		}
@@ -394,7 +432,7 @@ func (r *runner) reply(s *session, xid int32, show func(*runner, *reader) string
 			r.showEvent(s, frame)
 			continue
 		}
-		text := fmt.Sprintf("%s: z%d %s", s.name, zxid-r.base, errorName(code))
+		text := fmt.Sprintf("%s: z%d %s", s.name, r.relative(zxid), errorName(code))
 		if got != xid {
 			text += fmt.Sprintf(" xid=%d for %d", got, xid)
 		}
@@ -412,9 +450,8 @@ func (r *runner) reply(s *session, xid int32, show func(*runner, *reader) string
 }
 
 // settle shows what a request did to the other sessions. A ping goes the way of every request, so what a session was
-// sent because of earlier ones comes before its answer. Events of one transaction that deletes several nodes come in
-// no defined order and are sorted.
-func (r *runner) settle(sorted bool) {
+// sent because of earlier ones comes before its answer.
+func (r *runner) settle() {
 	for _, name := range slices.Sorted(maps.Keys(r.sessions)) {
 		s := r.sessions[name]
 		if s.wire == nil || s.quiet {
@@ -424,15 +461,7 @@ func (r *runner) settle(sorted bool) {
 		w.int(-2)
 		w.int(11)
 		s.wire.send(w.b)
-		before := r.shown.String()
-		r.shown.Reset()
 		r.pong(s)
-		lines := strings.SplitAfter(r.shown.String(), "\n")
-		if sorted {
-			slices.Sort(lines)
-		}
-		r.shown.Reset()
-		r.shown.WriteString(before + strings.Join(lines, ""))
 	}
 }
 
@@ -446,8 +475,7 @@ func (r *runner) pong(s *session) {
 			s.wire = nil
 			return
 		} else if err != nil {
-			r.print("%s: %v", s.name, err)
-			return
+			r.hung(s.name)
 		}
 		in := &reader{b: frame}
 		if in.int() == -2 {
@@ -501,8 +529,8 @@ func (r *runner) showStat(s stat) string {
 
 // relative counts from the beginning of the script, except for what is older than every script.
 func (r *runner) relative(zxid int64) int64 {
-	if zxid == 0 {
-		return 0
+	if zxid <= 0 {
+		return zxid
 	}
 	return zxid - r.base
 }
@@ -559,7 +587,7 @@ func (r *runner) word(word string) {
 func (r *runner) finish() {
 	for _, name := range slices.Sorted(maps.Keys(r.sessions)) {
 		s := r.sessions[name]
-		if s.wire == nil && !s.known {
+		if s.id == 0 || s.over {
 			continue
 		}
 		r.ready(s)

@@ -329,13 +329,15 @@ func showCreated(r *runner, in *reader) string { return showPath(r, in) + showSt
 
 func showStat(r *runner, in *reader) string { return r.showStat(in.stat()) }
 
-func showData(r *runner, in *reader) string { return " data=" + quoteData(in.buffer()) + showStat(r, in) }
+func showData(r *runner, in *reader) string {
+	return " data=" + quoteData(in.buffer()) + showStat(r, in)
+}
 
 func showCode(_ *runner, in *reader) string { return " code=" + errorName(in.int()) }
 
 func showNumber(_ *runner, in *reader) string { return fmt.Sprintf(" number=%d", in.int()) }
 
-// showChildren sorts: the order of a listing is not defined.
+// showChildren keeps the server's order: ours lists like a ZooKeeper, by the hashes of the names.
 func showChildren(r *runner, in *reader) string {
 	names := in.strings()
 	for i := range names {
@@ -343,7 +345,6 @@ func showChildren(r *runner, in *reader) string {
 			names[i] = r.outside(names[i])
 		}
 	}
-	slices.Sort(names)
 	return fmt.Sprintf(" %q", names)
 }
 

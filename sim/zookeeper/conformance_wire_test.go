@@ -169,7 +169,7 @@ func (w *wire) send(body []byte) {
 }
 
 // patience bounds every wait for a server: a hang is a failure, not a verdict on time.
-const patience = 40 * time.Second
+const patience = 10 * time.Second
 
 // errSilent says that a server sent nothing for too long.
 var errSilent = errors.New("no reply")
