@@ -20,8 +20,8 @@ func benchmarkProperty(b *testing.B, p Property, g generator) {
 		h = &History{Events: withHeal(h.Events)}
 	}
 	options := Options{
-		Properties: []Property{p}, Promises: Promises{Reentrant: g.reentrant, Fenced: g.tokens}, LivenessBound: time.Hour,
-		Overtakes: 1 << 30,
+		Properties: []Property{p}, Promises: Promises{Reentrant: g.reentrant, Fenced: g.tokens, Fair: true},
+		LivenessBound: time.Hour, Overtakes: 1 << 30, OrderBound: 1 << 30,
 	}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -50,6 +50,16 @@ func BenchmarkRelease(b *testing.B) { benchmarkProperty(b, ReleaseByOwner, gener
 
 func BenchmarkTokenOrder(b *testing.B) {
 	benchmarkProperty(b, TokenOrder, generator{clients: 5, tokens: true})
+}
+
+func BenchmarkOrder(b *testing.B) {
+	b.Run("clients=5", func(b *testing.B) {
+		benchmarkProperty(b, Order, generator{clients: 5, blocking: true, doors: true})
+	})
+	b.Run("clients=100", func(b *testing.B) {
+		benchmarkProperty(b, Order, generator{clients: 100, blocking: true, doors: true})
+	})
+	b.Run("by-call=100", func(b *testing.B) { benchmarkProperty(b, Order, generator{clients: 100, blocking: true}) })
 }
 
 func BenchmarkLiveness(b *testing.B) {

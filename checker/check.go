@@ -10,6 +10,7 @@ type Promises struct {
 	Reentrant bool // the owner may lock again; as many releases free the lock
 	Fenced    bool // holds carry a fencing token
 	Leased    bool // a hold ends by itself and states its deadline
+	Fair      bool // order of entry is order of asking
 	LossTold  bool // whoever releases a hold that another has taken over since is told so
 }
 
@@ -25,6 +26,9 @@ type Options struct {
 	LivenessBound time.Duration
 	// Overtakes is how often others may enter while one waits longer than LivenessBound; 0 means 100.
 	Overtakes int
+	// OrderBound is how often one may be overtaken, counted from the calls, on a lock whose queue is not on record; 0
+	// means any number, and leaves the order unknown. Where the queue is on record nobody may be overtaken.
+	OrderBound int
 	// MaxViolations caps the violations that a verdict lists for one lock; 0 means 20. All are counted.
 	MaxViolations int
 	// Configurations caps the states that the search for a linearization keeps at one time; 0 means 4096.
@@ -115,6 +119,8 @@ func (a *analysis) judge(h *History, p Property, options Options) Verdict {
 		return a.judgeFencing(options)
 	case TokenOrder:
 		return a.judgeTokens(options)
+	case Order:
+		return a.judgeOrder(options)
 	default:
 		return a.judgeLiveness(options)
 	}

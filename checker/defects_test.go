@@ -10,7 +10,7 @@ type tally struct{ flagged, undecided int }
 
 // judge puts all properties to many runs. The reasons for which nothing could be decided are counted too.
 func judge(g generator, runs int) (map[Property]tally, map[string]int) {
-	options := Options{Promises: Promises{Reentrant: g.reentrant, Fenced: g.tokens}}
+	options := Options{Promises: Promises{Reentrant: g.reentrant, Fenced: g.tokens, Fair: g.doors}}
 	tallies := make(map[Property]tally)
 	reasons := make(map[string]int)
 	for seed := range runs {
@@ -56,6 +56,14 @@ func TestDefects(t *testing.T) {
 			never: []Property{MutualExclusion, Linearizability, ReleaseByOwner, TokenOrder},
 		},
 		{
+			name: "none, queue on record", g: generator{blocking: true, reentrant: true, tokens: true, doors: true},
+			never: []Property{MutualExclusion, Linearizability, ReleaseByOwner, TokenOrder, Order},
+		},
+		{
+			name: "none, queue on record, replies lost", g: generator{blocking: true, doors: true, lost: 5},
+			never: []Property{MutualExclusion, Linearizability, ReleaseByOwner, Order}, undecided: 15,
+		},
+		{
 			name: "none, replies lost", g: generator{reentrant: true, lost: 5},
 			never: []Property{MutualExclusion, Linearizability, ReleaseByOwner}, undecided: 15,
 		},
@@ -80,6 +88,11 @@ func TestDefects(t *testing.T) {
 			name: "token handed out again", g: generator{defect: tokenGoesBack, tokens: true},
 			atLeast: map[Property]int{TokenOrder: 300},
 			never:   []Property{MutualExclusion, Linearizability, ReleaseByOwner},
+		},
+		{
+			name: "last in line served first", g: generator{defect: servesLast, blocking: true, tokens: true, doors: true},
+			atLeast: map[Property]int{Order: 300},
+			never:   []Property{MutualExclusion, Linearizability, ReleaseByOwner, TokenOrder},
 		},
 	}
 	for _, test := range tests {

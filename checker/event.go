@@ -42,6 +42,10 @@ const (
 	Applied = "applied"
 )
 
+// Request is a request that a server executed, for whoever explains a history: Command says which, Value its path,
+// Error why it was refused. With Command "event" it is an event that was sent to Node. No property judges requests.
+const Request = "request"
+
 // Commands of RecordGone that no client sent.
 const (
 	CommandExpire  = "EXPIRE"  // the server's clock passed the deadline of the record

@@ -7,7 +7,8 @@ import (
 )
 
 // judgeLiveness looks at the time after the last heal. A lock that is waited for must not stay without a holder for
-// longer than the bound, and nobody may wait for longer than the bound while others enter again and again.
+// longer than the bound, nobody may wait for longer than the bound while others enter again and again, and nobody who
+// asks again and again may get nothing but errors.
 func (a *analysis) judgeLiveness(options Options) Verdict {
 	bound := options.LivenessBound
 	if bound <= 0 {
@@ -36,6 +37,7 @@ func (a *analysis) judgeLiveness(options Options) Verdict {
 		longest = max(longest, a.judgeGaps(log, waiting, from, to, bound, f))
 		a.judgeStarvation(log, waiting, to, options, f)
 		a.judgeRemains(log, to, bound, f)
+		a.judgeErrors(log, f)
 	}
 	if f.found > 0 {
 		return f.verdict(Verdict{})
@@ -287,4 +289,68 @@ func (a *analysis) judgeRemains(log *lockLog, to instant, bound time.Duration, f
 		a.involve(&v, c)
 	}
 	f.add(v)
+}
+
+// errorsInRow is how many errors one after another, and no success, show that a client will not get in any more.
+const errorsInRow = 3
+
+// errorRow is what a client was told about its acquires after the heal.
+type errorRow struct {
+	answered int   // acquires that were called after the heal and returned
+	got      bool  // one returned with success
+	row      []int // the errors since the last refusal, as operations
+	longest  []int
+}
+
+// judgeErrors finds the live clients whose acquires ended in nothing but errors although the faults were over. A
+// refusal is an answer like any other: it begins the row anew.
+func (a *analysis) judgeErrors(log *lockLog, f *findings) {
+	rows := make(map[int]*errorRow)
+	var asking []int // clients in the order of their first calls
+	for _, id := range log.operations {
+		o := &a.operations[id]
+		if !o.acquires() || o.ret < a.healed || a.end != none && o.ret > a.end || a.clients[o.client].crashed != none {
+			continue
+		}
+		r := rows[o.client]
+		if r == nil {
+			r = &errorRow{}
+			rows[o.client] = r
+			asking = append(asking, o.client)
+		}
+		r.got = r.got || o.outcome == OK
+		if o.call < a.healed {
+			continue
+		}
+		r.answered++
+		if o.outcome != Info {
+			r.row = nil
+			continue
+		}
+		if r.row = append(r.row, id); len(r.row) > len(r.longest) {
+			r.longest = r.row
+		}
+	}
+	for _, c := range asking {
+		if r := rows[c]; !r.got && len(r.longest) >= errorsInRow {
+			f.add(a.onlyErrors(log, c, r))
+		}
+	}
+}
+
+// onlyErrors describes the errors of one client by the first and the last of them.
+func (a *analysis) onlyErrors(log *lockLog, c int, r *errorRow) Violation {
+	first, last := &a.operations[r.longest[0]], &a.operations[r.longest[len(r.longest)-1]]
+	v := Violation{
+		Kind: KindErrors, Key: log.key, From: a.events[first.call].Time, To: a.events[last.ret].Time,
+		Events: a.indices(first.call, first.ret, last.call, last.ret),
+	}
+	inRow := ""
+	if r.answered > len(r.longest) {
+		inRow = " in a row"
+	}
+	v.Text = fmt.Sprintf("%s asked for %s %d times%s after the heal and got an error each time",
+		a.name(c), log.key, len(r.longest), inRow)
+	a.involve(&v, c)
+	return v
 }

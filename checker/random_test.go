@@ -18,6 +18,7 @@ type generator struct {
 	defect     defect
 	noise      int // percent of answers that are replaced by the opposite
 	tokens     bool
+	doors      bool // the server's queue is on record
 }
 
 // defect is a bug that is built into the server.
@@ -30,6 +31,7 @@ const (
 	freesAtFirst          // the release of an inner level frees the lock
 	refusesFree           // some tries are refused although the lock is free
 	tokenGoesBack         // a token is handed out again
+	servesLast            // the last in line is served first now and then
 )
 
 // world is the simulated server and its clients.
@@ -157,13 +159,25 @@ func (w *world) apply(p int) {
 	case w.owner == none && w.defect == refusesFree && w.rng.IntN(10) == 0:
 		m.answer = Fail
 	case w.owner == none || mine || double:
+		if !mine {
+			w.door(p)
+		}
 		w.grant(p, !mine)
 		w.doubled = w.doubled || double
 	case w.blocking:
 		w.line = append(w.line, p)
 		m.next = -1
+		w.door(p)
 	default:
 		m.answer = Fail
+	}
+}
+
+// door records that a request has got its place in the queue.
+func (w *world) door(p int) {
+	if w.doors {
+		e := w.record(p, Info, Request)
+		e.Process, e.Command, e.Value = ProcessServer, commandCreate, fmt.Sprintf("job/%d", len(w.h.Events))
 	}
 }
 
@@ -192,8 +206,12 @@ func (w *world) free(p int) {
 	if w.count == 0 || w.defect == freesAtFirst || w.owner != p {
 		w.owner, w.count = none, 0
 		if len(w.line) > 0 {
-			next := w.line[0]
-			w.line = w.line[1:]
+			k := 0
+			if w.defect == servesLast && w.rng.IntN(4) == 0 {
+				k = len(w.line) - 1
+			}
+			next := w.line[k]
+			w.line = append(w.line[:k], w.line[k+1:]...)
 			w.members[next].next = w.now + w.delay(100)
 			w.grant(next, true)
 		}

@@ -120,11 +120,12 @@ func (a *analysis) answers(log *lockLog, promises Promises, f *findings) int {
 			v.Text = fmt.Sprintf("%s released %s at %s without holding it, and was told that it had",
 				a.name(o.client), log.key, seconds(a.events[o.ret].Time))
 			a.addAnswer(f, v, o)
-		case promises.LossTold && o.outcome == OK && o.stale > 0:
+		case promises.LossTold && o.outcome == OK && (o.stale > 0 || o.before == 1):
 			if taken := a.takenOver(log, o); taken != none {
 				v := Violation{Kind: KindLossUntold, Key: log.key}
+				next := a.ownerName(a.events[taken].Record.Owner, a.cause[taken])
 				v.Text = fmt.Sprintf("%s released %s at %s and was told that all is well, but %s had taken it over at %s",
-					a.name(o.client), log.key, seconds(a.events[o.ret].Time), a.name(a.cause[taken]), seconds(a.events[taken].Time))
+					a.name(o.client), log.key, seconds(a.events[o.ret].Time), next, seconds(a.events[taken].Time))
 				a.addAnswer(f, v, o, taken)
 			}
 		case o.outcome == Fail && o.before > 0 && o.doubtful == 0 && !a.excused(log, o):
@@ -138,8 +139,8 @@ func (a *analysis) answers(log *lockLog, promises Promises, f *findings) int {
 	return answered
 }
 
-// takenOver finds the first fact by which another client got the lock between the end of a client's last claim and the
-// return of its release.
+// takenOver finds the first fact by which another client got the lock after a client had won it and before it called
+// its release. What happens from then on may be the release's own doing.
 func (a *analysis) takenOver(log *lockLog, o *operation) int {
 	var last *claim
 	called := instant{a.events[o.call].Time, o.call}
@@ -155,10 +156,11 @@ func (a *analysis) takenOver(log *lockLog, o *operation) int {
 	from := a.operations[last.acquire].ret
 	for k := firstAfter(len(log.facts), func(i int) int { return log.facts[i] }, from); k < len(log.facts); k++ {
 		i := log.facts[k]
-		if i > o.ret {
+		if i > o.call {
 			break
 		}
-		if e := &a.events[i]; e.F == RecordSet && a.cause[i] != none && a.cause[i] != o.client {
+		e := &a.events[i]
+		if e.F == RecordSet && e.Record != nil && e.Record.Owner != "" && e.Record.Owner != a.clients[o.client].owner {
 			return i
 		}
 	}

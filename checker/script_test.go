@@ -41,6 +41,10 @@ func scriptOptions(t *testing.T, d *datadriven.TestData, h *History) Options {
 			o.Promises.Fenced = true
 		case "leased":
 			o.Promises.Leased = true
+		case "fair":
+			o.Promises.Fair = true
+		case "order-bound":
+			arg.Scan(t, 0, &o.OrderBound)
 		case "strict":
 			o.Strict = true
 		case "bound":
@@ -141,6 +145,8 @@ func setField(e *Event, name, value string) (err error) {
 		e.Owner = value
 	case "command":
 		e.Command = value
+	case "value":
+		e.Value = value
 	case "error":
 		e.Error = value
 	case "accepted":

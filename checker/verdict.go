@@ -24,6 +24,8 @@ const (
 	ResourceFenced Property = "resource-fenced"
 	// TokenOrder: fencing tokens rise from one hold to the next and stay equal inside one hold.
 	TokenOrder Property = "token-order"
+	// Order: a fair lock lets its clients in in the order in which they asked.
+	Order Property = "order"
 	// Liveness: once the faults have stopped, a lock that is waited for is soon held by somebody.
 	Liveness Property = "liveness"
 )
@@ -31,7 +33,8 @@ const (
 // Properties lists all properties in the order in which Check judges them.
 func Properties() []Property {
 	return []Property{
-		MutualExclusion, Linearizability, ReleaseByOwner, Resource, ResourceFenced, TokenOrder, Liveness,
+		MutualExclusion, Linearizability, ReleaseByOwner, Resource, ResourceFenced, TokenOrder, Order,
+		Liveness,
 	}
 }
 
@@ -129,9 +132,11 @@ const (
 	KindTokenFell          = "token-fell"           // a later hold has a lower token
 	KindTokenReused        = "token-reused"         // two holds have the same token
 	KindTokenChanged       = "token-changed"        // a token changed inside one hold
+	KindOvertaken          = "overtaken"            // one asked sooner and got in later
 	KindStuck              = "stuck"                // nobody holds, somebody waits
 	KindRemains            = "remains"              // a record that nobody will remove is left behind
 	KindStarvation         = "starvation"           // one waits while others enter again and again
+	KindErrors             = "errors"               // a live client gets nothing but errors
 )
 
 // String renders the verdict as one line.

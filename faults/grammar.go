@@ -35,7 +35,9 @@ var forms = []form{
 	{Cut, []clause{word("cut"), path, duration, manner, when}},
 	{Down, []clause{word("down"), node, duration, when}},
 	{ExpireSession, []clause{word("expire"), word("session"), optional("of"), node, when}},
-	{PresetCounter, []clause{word("preset"), word("counter"), optional("of"), target, word("on"), node, counter, whenOrStart}},
+	{PresetCounter, []clause{
+		word("preset"), word("counter"), optional("of"), target, word("on"), node, counter, whenOrStart,
+	}},
 	{AddPath, []clause{word("add"), target, word("on"), node, whenOrStart}},
 	{RemovePath, []clause{word("remove"), target, word("on"), node, when}},
 	{DelayEvent, []clause{word("delay"), word("event"), optional("of"), connection, latency, when}},
@@ -64,7 +66,7 @@ func (f form) syntax() string {
 func (f form) title() string {
 	var words []string
 	for _, clause := range f.clauses {
-		if clause.word != "" && clause.word != "of" {
+		if clause.word != "" && clause.word != "of" && clause.word != "on" {
 			words = append(words, clause.word)
 		}
 	}

@@ -36,6 +36,9 @@ type InjectorOptions struct {
 	Role func(role NodeRef) string
 	// BeforeRestart is told of a restart before the machine comes back, so that a client can be given its identity.
 	BeforeRestart func(machine string, fault Fault)
+	// Act carries out a fault that only the program of a server can (see Kind.StrikesServer), and tells whether there was
+	// something to strike. machine is the fault's Node: for ExpireSession the client.
+	Act func(machine string, fault Fault) bool
 	// Struck is told of every strike, before its effect: the fault's place in the plan, and the machine that is struck
 	// ("" for a link).
 	Struck func(index int, fault Fault, machine string)
@@ -123,6 +126,8 @@ func (i *Injector) atSend(a *armedFault, m *sim.Message) {
 	switch {
 	case a.replyTo.conn != 0 && !i.conns[a.replyTo.conn].broken:
 		return
+	case a.Kind == DelayEvent && a.pending:
+		return // no request is meant
 	case a.waits(): // also when the reply that was meant cannot come any more: then this request's is the one
 		if i.ofLink(a, m) {
 			i.strikeRequest(a, m)
@@ -143,6 +148,14 @@ func (a *armedFault) arrived(m *sim.Message) {
 
 // atReply looks at a request that was executed and whose reply is about to leave.
 func (i *Injector) atReply(a *armedFault, m *sim.Message) {
+	if m.Unasked {
+		if a.Kind == DelayEvent && a.pending && i.ofLink(a, m) {
+			m.Delay(a.By)
+			a.pending = false
+			i.struck(a, "")
+		}
+		return
+	}
 	if a.replyTo.conn == m.Conn() && a.replyTo.executed {
 		i.strikeReply(a, m)
 		return
@@ -200,7 +213,9 @@ func (i *Injector) ofLink(a *armedFault, m *sim.Message) bool {
 	return i.resolve(a.Link.From) == m.Client().Name() && i.resolve(a.Link.To) == m.Server().Name()
 }
 
-func (a *armedFault) strikesMessage() bool { return a.Kind.StrikesRequest() || a.Kind.StrikesReply() }
+func (a *armedFault) strikesMessage() bool {
+	return a.Kind.StrikesRequest() || a.Kind.StrikesReply() || a.Kind == DelayEvent
+}
 
 // moment is when one of a fault's triggers occurs; m is the message that made it occur, nil for an instant.
 func (i *Injector) moment(a *armedFault, m *sim.Message) {
@@ -208,6 +223,10 @@ func (i *Injector) moment(a *armedFault, m *sim.Message) {
 	case i.healed || a.done || a.waits():
 	case a.Kind == Slow || a.Kind == Cut:
 		i.strikeLink(a)
+	case a.Kind == DelayEvent:
+		a.pending = true
+	case a.Kind.StrikesServer():
+		i.strikeServer(a)
 	case !a.strikesMessage():
 		i.strikeMachine(a)
 	case m == nil:
@@ -299,6 +318,15 @@ func (i *Injector) strikeMachine(a *armedFault) {
 		node.SetClockDrift(a.Drift)
 	case ClockJitter:
 		node.SetClockJitter(a.By)
+	}
+}
+
+// strikeServer has a server do what the fault says. What is there to be struck only the server knows, so it is asked
+// first, and a strike that found nothing is none.
+func (i *Injector) strikeServer(a *armedFault) {
+	machine := i.resolve(a.Node)
+	if i.options.Act != nil && machine != "" && i.options.Act(machine, a.Fault) {
+		i.struck(a, machine)
 	}
 }
 

@@ -34,6 +34,10 @@ func faultWords(text, machine string) (who, what string) {
 		}
 	case "slow", "cut":
 		return linkWords(words)
+	case "expire":
+		return who, "its session is ended by the server"
+	case "preset", "add", "remove":
+		return serverWords(words, who)
 	}
 	return who, "fault: " + text
 }
@@ -91,6 +95,9 @@ func messageWords(words []string, server string) string {
 	if by, ok := durationAfter(words, "by"); ok {
 		d = " by " + seconds(by)
 	}
+	if has(words, "event") {
+		return "the next event that " + server + " sends it is delayed" + d
+	}
 	switch reply := has(words, "reply"); {
 	case lost && reply:
 		return "its request is executed by " + server + ", but the reply is lost"
@@ -100,6 +107,29 @@ func messageWords(words []string, server string) string {
 		return "the reply that it waits for from " + server + " is delayed" + d
 	default:
 		return "its request to " + server + " is delayed" + d
+	}
+}
+
+// serverWords renders what a third party does on a server.
+func serverWords(words []string, machine string) (who, what string) {
+	target, where := 1, machine
+	if words[0] == "preset" {
+		target = 2
+		if has(words, "of") {
+			target = 3
+		}
+	}
+	if target+2 >= len(words) {
+		return machine, "fault: " + strings.Join(words, " ")
+	}
+	where = words[target+2]
+	switch words[0] {
+	case "add":
+		return where, "a third party adds " + words[target]
+	case "remove":
+		return where, "a third party removes " + words[target]
+	default:
+		return where, "the counter of " + words[target] + " shows " + words[len(words)-1]
 	}
 }
 

@@ -233,10 +233,7 @@ func fillPlot(path string, draw func() (*Figure, error)) error {
 	if err != nil {
 		return writeFile(path+".txt", literal("There is no plot: "+err.Error()+".\n"))
 	}
-	for _, form := range []struct {
-		ending string
-		write  func(io.Writer) error
-	}{{".svg", figure.WriteSVG}, {".png", figure.WritePNG}, {".csv", figure.WriteCSV}} {
+	for _, form := range figure.forms() {
 		if err := writeFile(path+form.ending, form.write); err != nil {
 			return err
 		}

@@ -26,9 +26,11 @@ var labels = map[string]string{
 	checker.KindTokenFell:          "A token fell",
 	checker.KindTokenReused:        "A token was given twice",
 	checker.KindTokenChanged:       "A token changed inside one hold",
+	checker.KindOvertaken:          "Who asked first got in later",
 	checker.KindStuck:              "The lock is stuck",
 	checker.KindRemains:            "A dead record stays behind",
 	checker.KindStarvation:         "A client waits while others enter",
+	checker.KindErrors:             "A client gets nothing but errors",
 }
 
 // headline says what was violated.
@@ -76,7 +78,9 @@ var outcomes = map[string]string{
 	checker.KindTokenFell:          "The resource would refuse the rightful holder and accept a former one.",
 	checker.KindTokenReused:        "The resource cannot tell the two holds apart.",
 	checker.KindTokenChanged:       "The resource may refuse what the holder sends with its first token.",
+	checker.KindOvertaken:          "The lock promises to serve its callers in the order in which they ask, and did not.",
 	checker.KindStarvation:         "The others were always quicker: nothing in the lock lets the one that waits in.",
+	checker.KindErrors:             "The faults were over and the lock did not find its way back.",
 }
 
 // overlapConclusion says how long two believed to hold, whom the record named, and what they wrote meanwhile.

@@ -66,6 +66,10 @@ func TestPlots(t *testing.T) {
 			return WaitPlot(readExample(t, "loser-enters").history, readExample(t, "starvation").history,
 				readExample(t, "shared-identity").history)
 		}},
+		{"herd", func(*testing.T) (*Figure, error) { return HerdPlot(crowds()...) }},
+		{"herd-level", func(*testing.T) (*Figure, error) {
+			return HerdPlot(HerdPoint{Implementation: "some/lock", Clients: 2, Seed: 7, HandOvers: 1, Requests: 1})
+		}},
 		{"wait-nobody", func(*testing.T) (*Figure, error) {
 			return WaitPlot(&checker.History{Events: []checker.Event{
 				{Index: 1, Process: 1, Node: "c1", Type: checker.Invoke, F: checker.Acquire, Key: "job"},

@@ -30,6 +30,10 @@ func (t *teller) factStep(i int, s *ranked) bool {
 	switch {
 	case e.F == checker.RecordSet && e.Record == nil:
 		return false
+	case isQueueNode(e.Value) && e.F == checker.RecordSet && by == none:
+		s.Text = "the node of " + t.c.ownerName(e.Record, i) + ", " + e.Value + ", is first in the queue now"
+	case isQueueNode(e.Value) && e.F == checker.RecordSet:
+		s.Text = t.prefix(i) + "makes " + e.Value + ", which is first in the queue"
 	case e.F == checker.RecordSet:
 		s.Text = t.prefix(i) + t.setWords(i)
 	default:
@@ -37,6 +41,9 @@ func (t *teller) factStep(i int, s *ranked) bool {
 	}
 	return true
 }
+
+// isQueueNode tells whether a record is a node in a queue on ZooKeeper: then a fact gives its path.
+func isQueueNode(value string) bool { return strings.HasPrefix(value, "/") }
 
 // touchesInvolved tells whether a fact changed the record of somebody else who is involved.
 func (t *teller) touchesInvolved(i int) bool {

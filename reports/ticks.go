@@ -37,25 +37,9 @@ func roundStep(least float64) (step float64, digits int) {
 // durationTicks marks a logarithmic axis of seconds at 1, 2 and 5 times the powers of ten, labelled with their units.
 type durationTicks struct{}
 
-// Ticks implements plot.Ticker. Over many decades only powers of ten have a label.
+// Ticks implements plot.Ticker.
 func (durationTicks) Ticks(low, high float64) []plot.Tick {
-	from, to := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
-	all := math.Log10(high/low) < 3.2
-	var ticks []plot.Tick
-	for power := from; power <= to; power++ {
-		for factor := 1; factor <= 9; factor++ {
-			value := float64(factor) * math.Pow(10, float64(power))
-			if value < low*(1-1e-9) || value > high*(1+1e-9) {
-				continue
-			}
-			tick := plot.Tick{Value: value}
-			if factor == 1 || all && (factor == 2 || factor == 5) {
-				tick.Label = durationLabel(value)
-			}
-			ticks = append(ticks, tick)
-		}
-	}
-	return ticks
+	return logarithmicTicks(low, high, durationLabel)
 }
 
 // durationLabel renders a round number of seconds in the unit that suits it.
@@ -69,4 +53,34 @@ func durationLabel(s float64) string {
 		}
 	}
 	return "0 s"
+}
+
+// countTicks marks a logarithmic axis of numbers at 1, 2 and 5 times the powers of ten.
+type countTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (countTicks) Ticks(low, high float64) []plot.Tick {
+	return logarithmicTicks(low, high, func(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64) })
+}
+
+// logarithmicTicks marks 1, 2 and 5 times the powers of ten with a label, and what lies between without. Over many
+// decades only powers of ten have a label.
+func logarithmicTicks(low, high float64, label func(value float64) string) []plot.Tick {
+	from, to := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
+	all := math.Log10(high/low) < 3.2
+	var ticks []plot.Tick
+	for power := from; power <= to; power++ {
+		for factor := 1; factor <= 9; factor++ {
+			value := float64(factor) * math.Pow(10, float64(power))
+			if value < low*(1-1e-9) || value > high*(1+1e-9) {
+				continue
+			}
+			tick := plot.Tick{Value: value}
+			if factor == 1 || all && (factor == 2 || factor == 5) {
+				tick.Label = label(value)
+			}
+			ticks = append(ticks, tick)
+		}
+	}
+	return ticks
 }

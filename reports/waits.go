@@ -285,7 +285,9 @@ func (grid) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 	}
 	for _, tick := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
-		c.StrokeLine2(line, c.Min.X, y(tick.Value), c.Max.X, y(tick.Value))
+		if tick.Label != "" {
+			c.StrokeLine2(line, c.Min.X, y(tick.Value), c.Max.X, y(tick.Value))
+		}
 	}
 }
 

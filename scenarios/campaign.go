@@ -153,6 +153,9 @@ func (c *Campaign) rows() ([]*Row, error) {
 			}
 		}
 		for _, name := range names {
+			if len(c.Implementations) > 0 && s.keepsElsewhere(name) {
+				continue
+			}
 			if _, err := newRun(Setup{Scenario: s, Implementation: name, Seed: 1}); err != nil {
 				return nil, err
 			}
@@ -165,6 +168,13 @@ func (c *Campaign) rows() ([]*Row, error) {
 		}
 	}
 	return rows, nil
+}
+
+// keepsElsewhere tells whether a lock is kept on a server that the scenario does not have: a choice of locks for all
+// scenarios means each where it can run.
+func (s *Scenario) keepsElsewhere(implementation string) bool {
+	entry, err := catalogue.Lookup(implementation)
+	return err == nil && entry.Backend != s.Server
 }
 
 // campaignRun is a campaign under way.

@@ -4,17 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/impl"
 	"github.com/lockstep-sim/lockstep/impl/redislock"
+	"github.com/lockstep-sim/lockstep/impl/zklock"
 	"github.com/lockstep-sim/lockstep/sim"
 	"github.com/lockstep-sim/lockstep/sim/redis"
 )
@@ -37,7 +41,10 @@ type client struct {
 	direct  *sim.DirectClient // to redis, over the direct transport
 	store   *sim.DirectClient
 	wire    *goredis.Client // to redis, over the wire transport
+	zk      *zk.Conn        // to ZooKeeper; the threads of a machine share it
+	session *zklock.Session
 	lock    impl.Lock
+	machine int // place among the client machines
 
 	// Engine's: dead once the machine has crashed, finished once the program has ended.
 	dead, finished bool
@@ -51,26 +58,60 @@ type client struct {
 // errStop ends a program: the machine has crashed or the run is over.
 var errStop = errors.New("stop")
 
-// newClient makes what runs on one incarnation of a client machine. Nothing is sent yet.
-func (r *run) newClient(node *sim.Node, owner impl.Owner) (*client, error) {
+// newClient makes a thread on one incarnation of a client machine; before are its elder threads. Nothing is sent yet.
+func (r *run) newClient(node *sim.Node, program string, owner impl.Owner, before []*client) (*client, error) {
 	p := node.Process()
 	c := &client{
-		run: r, node: node, process: p, owner: owner, number: r.processes, program: r.scenario.Programs[node.Name()],
-		stream: r.world.Stream("workload/" + node.Name()),
+		run: r, node: node, process: p, owner: owner, number: r.processes, program: r.scenario.Programs[program],
+		stream: r.world.Stream("workload/" + program), machine: slices.Index(r.world.Nodes(), node),
 	}
 	r.processes++
 	c.store = p.NewDirectClient(sim.DirectConfig{Address: storeMachine})
-	backend, err := c.backend()
-	if err != nil {
+	if len(before) > 0 {
+		if shared, ok := before[0].lock.(impl.Shared); ok {
+			c.lock = shared.For(owner)
+			return c, nil
+		}
+	}
+	environment := impl.Environment{
+		Clock: p.Clock(), Dial: p.Dial, TimeServer: r.timeServerAddress(), Random: r.world.Stream("random/" + program),
+		Go: func(f func()) { p.Go("lock", f) },
+	}
+	if err := c.connectTo(&environment, before); err != nil {
 		return nil, err
 	}
-	c.lock, err = r.entry.New(impl.Environment{
-		Clock: p.Clock(), Redis: backend, Dial: p.Dial, TimeServer: r.timeServerAddress(),
-		Random: r.world.Stream("random/" + node.Name()), Go: func(f func()) { p.Go("lock", f) },
-	}, impl.Settings{
-		Name: r.scenario.Lock, Owner: owner, Lease: r.scenario.Lease, Knobs: r.expectation.Knobs,
+	var err error
+	c.lock, err = r.entry.New(environment, impl.Settings{
+		Name: r.scenario.Lock, Owner: owner, Lease: r.scenario.Lease, Knobs: r.knobs(node.Name()),
 	})
 	return c, err
+}
+
+// knobs are the settings of the lock on one machine.
+func (r *run) knobs(machine string) map[string]string {
+	knobs := maps.Clone(r.expectation.Knobs)
+	if differ := r.scenario.Differ[machine]; differ != nil {
+		if knobs == nil {
+			knobs = map[string]string{}
+		}
+		maps.Copy(knobs, differ)
+	}
+	return knobs
+}
+
+// connectTo puts the client's way to the server into its environment.
+func (c *client) connectTo(environment *impl.Environment, before []*client) (err error) {
+	if c.run.scenario.Server == redisMachine {
+		environment.Redis, err = c.backend()
+		return err
+	}
+	if len(before) > 0 {
+		c.zk, c.session = before[0].zk, before[0].session
+	} else if err := c.dialZooKeeper(); err != nil {
+		return err
+	}
+	environment.ZooKeeper, environment.SessionEvents = c.zk, c.session.Events()
+	return nil
 }
 
 // backend is the client's way to Redis.
@@ -116,12 +157,15 @@ func (d directRedis) Do(ctx context.Context, args ...any) (any, error) {
 }
 
 // connect opens the connections before the run begins.
-func (c *client) connect() {
+func (c *client) connect(first bool) {
 	ctx := c.process.Context()
-	if c.direct != nil {
+	switch {
+	case c.direct != nil:
 		_ = c.direct.Connect(ctx) // a failure shows at the first call
-	} else {
+	case c.wire != nil:
 		_ = c.wire.Ping(ctx).Err()
+	case first:
+		_, _, _ = c.zk.Exists("/")
 	}
 	_ = c.store.Connect(ctx)
 }

@@ -359,8 +359,13 @@ func (d *document) program(s *Scenario, key string) error {
 		}
 		machine, thread, isThread := strings.Cut(name, "/")
 		number, err := strconv.Atoi(thread)
-		if !slices.Contains(s.Machines(), machine) || !strings.HasPrefix(machine, "c") || isThread && (err != nil || number < 2 || number > 9) {
+		badThread := isThread && (err != nil || number < 2 || number > 9)
+		if !slices.Contains(s.Machines(), machine) || !strings.HasPrefix(machine, "c") || badThread {
 			return at(first, fmt.Errorf("program of %q: want c1 to c%d, c1/2 for a second thread, or others", name, s.Clients))
+		}
+		if isThread && s.Server != zooKeeperMachine {
+			return at(first, fmt.Errorf("program of %q: only ZooKeeper tells which thread sent a request; make it another "+
+				"client", name))
 		}
 		if _, twice := s.Programs[name]; twice {
 			return at(first, fmt.Errorf("program of %s: it has another one", name))

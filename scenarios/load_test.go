@@ -73,6 +73,7 @@ func TestParseErrors(t *testing.T) {
 		{"lock without unlock", "write, unlock]", "write]", "program of c1: step 1, lock: no unlock follows"},
 		{"unlock without lock", "[lock, work", "[work", "program of c1: step 3, unlock: nothing is locked there"},
 		{"unknown client", "  c1: [", "  c9: [", `program of "c9": want c1 to c2, c1/2 for a second thread, or others`},
+		{"thread on redis", "  c1: [", "  c1/2: [", `program of "c1/2": only ZooKeeper tells`},
 		{"client without program", "  others: [", "  c1, c1: [", "program of c1: it has another one"},
 		{"fault", "crash c1 on", "crsh c1 on", `10:3: fault: expected`},
 		{"fault on a machine that is not there", "pause c2", "pause c7", `c7`},

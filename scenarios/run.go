@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,8 +13,10 @@ import (
 	"github.com/lockstep-sim/lockstep/faults"
 	"github.com/lockstep-sim/lockstep/impl"
 	"github.com/lockstep-sim/lockstep/impl/redislock"
+	"github.com/lockstep-sim/lockstep/impl/zklock"
 	"github.com/lockstep-sim/lockstep/sim"
 	"github.com/lockstep-sim/lockstep/sim/redis"
+	"github.com/lockstep-sim/lockstep/sim/zookeeper"
 )
 
 // Transport says how clients talk to Redis.
@@ -54,7 +57,7 @@ type Outcome struct {
 
 // Catalogue lists every implementation that scenarios can run.
 func Catalogue() *impl.Catalogue {
-	catalogue, err := impl.NewCatalogue(redislock.Entries()...)
+	catalogue, err := impl.NewCatalogue(append(redislock.Entries(), zklock.Entries()...)...)
 	if err != nil {
 		panic(err) // the entries are constants
 	}
@@ -75,9 +78,10 @@ type run struct {
 	world       *sim.World
 	recorder    *recorder
 	injector    *faults.Injector
-	redis       *redis.Machine
+	redis       *redis.Machine     // nil on ZooKeeper
+	zookeeper   *zookeeper.Machine // nil on Redis
 	timeServer  *sim.Node
-	clients     []*client // current incarnations, in order of machines
+	clients     []*client // current incarnations, in order of machines and their threads
 	processes   int
 	generations map[string]int
 	unfinished  int
@@ -93,9 +97,12 @@ func Run(t *testing.T, setup Setup) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.scenario.Server == zooKeeperMachine {
+		defer seedGUIDs(setup.Seed)()
+	}
 	result := sim.Run(t, sim.Config{
 		Seed: setup.Seed, Trace: setup.Trace, Latency: setup.Scenario.Latency, Preparation: preparation,
-		RuntimeTimers: setup.Transport == Wire, Taps: []sim.Tap{r.tap},
+		RuntimeTimers: r.setup.Transport == Wire, Taps: []sim.Tap{r.tap},
 	}, r.play)
 	outcome := &Outcome{
 		History: r.recorder.history, Plan: r.setup.Plan, Hash: result.Hash, Events: result.Events, End: r.end,
@@ -126,6 +133,13 @@ func newRun(setup Setup) (*run, error) {
 	r := &run{
 		setup: setup, scenario: setup.Scenario, entry: entry,
 		generations: map[string]int{}, recorder: &recorder{},
+	}
+	if r.entry.Backend != r.scenario.Server {
+		return nil, fmt.Errorf("%s keeps its lock on %s and scenario %s has %s", setup.Implementation, r.entry.Backend,
+			r.scenario.Name, r.scenario.Server)
+	}
+	if r.scenario.Server == zooKeeperMachine {
+		r.setup.Transport = Wire // it has no other
 	}
 	r.expectation, _ = setup.Scenario.Expects(setup.Implementation)
 	if r.entry.TimeServer && !r.scenario.TimeServer {
@@ -170,7 +184,7 @@ func (r *run) play(w *sim.World) {
 	r.world = w
 	r.build()
 	r.injector = faults.NewInjector(w, r.setup.Plan, faults.InjectorOptions{
-		Role: r.role, BeforeRestart: r.beforeRestart,
+		Role: r.role, BeforeRestart: r.beforeRestart, Act: r.act,
 		Struck: func(_ int, fault faults.Fault, machine string) { r.struck(fault, machine) },
 	})
 	w.At(0, func() {
@@ -188,14 +202,18 @@ func (r *run) play(w *sim.World) {
 	w.RunUntil(r.scenario.Until+r.scenario.Grace, func() bool {
 		return r.failure != nil || r.unfinished == 0 && w.Now() >= r.scenario.Heal
 	})
-	r.recorder.refresh("", nil) // what expired by itself is seen only when somebody looks
+	if r.redis != nil {
+		r.recorder.refresh("", nil) // what expired by itself is seen only when somebody looks
+	}
 	r.recorder.phase(checker.WorkloadEnd)
 	r.end = w.Now()
 	// What is still on its way when the last program has ended arrives: a write that was sent under a hold may be
 	// executed long after.
 	w.RunUntil(r.scenario.Until+r.scenario.Grace, func() bool { return r.failure != nil })
 	r.recorder.closed = true
-	r.redis.Release()
+	if r.redis != nil {
+		r.redis.Release()
+	}
 }
 
 // struck is told of each strike, before its effect.
@@ -218,15 +236,18 @@ func (r *run) struck(fault faults.Fault, machine string) {
 // build adds the machines.
 func (r *run) build() {
 	w, s := r.world, r.scenario
-	machine := redis.NewMachine(w, redis.Options{
-		Name: redisMachine, Seed: r.setup.Seed, OnCommand: r.recorder.executed, OnAccept: r.accepted,
-		OnRestart: func() { r.recorder.refresh("RESTART", nil) },
-	})
-	r.redis = machine
 	*r.recorder = recorder{
-		world: w, lock: s.Lock, redis: machine.Node(), server: machine.Server, clients: map[uint64]*client{},
-		tokens: map[string]*client{}, holds: map[*client]time.Time{}, jitter: r.jitter(redisMachine),
-		history: checker.History{Header: r.header()},
+		world: w, lock: s.Lock, clients: map[uint64]*client{}, tokens: map[string]*client{}, holds: map[*client]time.Time{},
+		jitter: r.jitter(redisMachine), history: checker.History{Header: r.header()},
+	}
+	if s.Server == zooKeeperMachine {
+		r.addZooKeeper()
+	} else {
+		r.redis = redis.NewMachine(w, redis.Options{
+			Name: redisMachine, Seed: r.setup.Seed, OnCommand: r.recorder.executed, OnAccept: r.accepted,
+			OnRestart: func() { r.recorder.refresh("RESTART", nil) },
+		})
+		r.recorder.redis, r.recorder.server = r.redis.Node(), r.redis.Server
 	}
 	if s.TimeServer {
 		service := &timeService{}
@@ -237,32 +258,55 @@ func (r *run) build() {
 		}
 	}
 	w.NewNode(sim.NodeConfig{Name: storeMachine, Service: &storeService{applied: r.recorder.applied}})
+	var nodes []*sim.Node
 	for i := 1; i <= s.Clients; i++ {
-		r.addClient(i)
+		nodes = append(nodes, r.addClient(i))
+	}
+	// Only now, since a client library may dial at once, from a goroutine of its own: the world must have all machines.
+	for i, node := range nodes {
+		for k, c := range r.boot(node, i+1) {
+			c.process.Go("connect", func() { c.connect(k == 0) })
+		}
 	}
 }
 
 // addClient adds the i-th client machine.
-func (r *run) addClient(i int) {
-	name := Client(i)
-	node := r.world.NewNode(sim.NodeConfig{Name: name, OnRestart: func(p *sim.Process) {
-		c, err := r.newClient(p.Node(), r.scenario.owner(i, r.generations[name]))
+func (r *run) addClient(i int) *sim.Node {
+	return r.world.NewNode(sim.NodeConfig{Name: Client(i), OnRestart: func(p *sim.Process) {
+		for _, c := range r.boot(p.Node(), i) {
+			p.Go("program", c.main)
+		}
+	}})
+}
+
+// boot makes the threads of a client machine's new incarnation.
+func (r *run) boot(node *sim.Node, i int) []*client {
+	r.clients = slices.DeleteFunc(r.clients, func(c *client) bool { return c.node == node })
+	owner := r.scenario.owner(i, r.generations[node.Name()])
+	var threads []*client
+	for _, program := range r.scenario.threads(node.Name()) {
+		c, err := r.newClient(node, program, owner, threads)
 		if err != nil {
 			r.failure = err
-			return
+			return nil
 		}
-		r.clients[i-1] = c
-		r.unfinished++
-		p.Go("program", c.main)
-	}})
-	c, err := r.newClient(node, r.scenario.owner(i, 0))
-	if err != nil {
-		r.failure = err
-		return
+		owner.Thread++
+		threads = append(threads, c)
 	}
-	r.clients = append(r.clients, c)
-	r.unfinished++
-	c.process.Go("connect", c.connect)
+	r.clients = append(r.clients, threads...)
+	slices.SortStableFunc(r.clients, func(a, b *client) int { return a.machine - b.machine })
+	r.unfinished += len(threads)
+	return threads
+}
+
+// clientOn finds the first thread of a machine.
+func (r *run) clientOn(node *sim.Node) *client {
+	for _, c := range r.clients {
+		if c.node == node {
+			return c
+		}
+	}
+	return nil
 }
 
 // jitter is by how much two readings of a machine's clock at one instant can differ at most.
@@ -277,13 +321,7 @@ func (r *run) jitter(machine faults.NodeRef) time.Duration {
 }
 
 // accepted remembers whose connection it is.
-func (r *run) accepted(conn uint64, from *sim.Node) {
-	for _, c := range r.clients {
-		if c.node == from {
-			r.recorder.clients[conn] = c
-		}
-	}
-}
+func (r *run) accepted(conn uint64, from *sim.Node) { r.recorder.clients[conn] = r.clientOn(from) }
 
 // finished is told that a client's program has ended.
 func (r *run) finished(c *client) {
@@ -307,7 +345,9 @@ func (r *run) header() checker.Header {
 func (r *run) judging() checker.Options {
 	p := r.entry.Promises
 	return checker.Options{
-		Promises:      checker.Promises{Reentrant: p.Reentrant, Fenced: p.Fenced, Leased: p.Leased, LossTold: p.LossTold},
+		Promises: checker.Promises{
+			Reentrant: p.Reentrant, Fenced: p.Fenced, Leased: p.Leased, Fair: p.Fair, LossTold: p.LossTold,
+		},
 		LivenessBound: r.scenario.Grace,
 	}
 }

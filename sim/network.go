@@ -49,6 +49,8 @@ type Message struct {
 	Args []string
 	// Reply tells that the message travels from server to client.
 	Reply bool
+	// Unasked tells of a message to a client that it answers nothing: see Announcer.
+	Unasked bool
 	// Number counts the requests, or the replies, of one connection from 1. What opens and ends a connection has none.
 	Number uint64
 
@@ -288,6 +290,9 @@ func (w *World) identify(m *Message) {
 	m.Reply = m.from == &c.server
 	if m.Reply {
 		m.Args = c.request
+		if announcer, ok := c.server.node.service.(Announcer); ok && m.kind == messageData {
+			m.Unasked = announcer.Unasked(m.raw)
+		}
 	} else if m.kind == messageData {
 		if describe := c.server.node.describe; describe != nil {
 			m.words = append(m.words[:0], describe(m.raw)...)

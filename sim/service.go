@@ -16,6 +16,12 @@ type Service interface {
 	Restart(empty bool)
 }
 
+// Announcer is a Service that also sends what nobody asked for, such as the events of watches.
+type Announcer interface {
+	// Unasked tells whether a segment to a client begins with such a message.
+	Unasked(segment []byte) bool
+}
+
 // Session is one connection as the Service sees it.
 type Session interface {
 	// Command executes one request of the direct transport. The reply is decoded (a server's refusal is a value of

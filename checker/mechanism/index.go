@@ -10,7 +10,9 @@ import (
 
 // lock is what a history tells of one lock, in order.
 type lock struct {
+	lease     time.Duration    // as the header says; 0 = it does not
 	facts     []*checker.Event // RecordSet and RecordGone
+	requests  []*checker.Event // Request
 	byProcess map[int][]*call
 	byNode    map[string][]*call
 }
@@ -44,7 +46,7 @@ func index(h *checker.History) map[string]*lock {
 	of := func(key string) *lock {
 		l := locks[key]
 		if l == nil {
-			l = &lock{byProcess: map[int][]*call{}, byNode: map[string][]*call{}}
+			l = &lock{lease: h.Header.Lease, byProcess: map[int][]*call{}, byNode: map[string][]*call{}}
 			locks[key] = l
 		}
 		return l
@@ -55,6 +57,9 @@ func index(h *checker.History) map[string]*lock {
 		case checker.RecordSet, checker.RecordGone:
 			l := of(e.Key)
 			l.facts = append(l.facts, e)
+		case checker.Request:
+			l := of(e.Key)
+			l.requests = append(l.requests, e)
 		case checker.Acquire, checker.TryAcquire, checker.Release:
 			of(e.Key).add(e)
 		}

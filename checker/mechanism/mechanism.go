@@ -79,11 +79,11 @@ var (
 
 // All lists the mechanisms in order of their numbers.
 func All() []Mechanism {
-	return []Mechanism{
+	return append([]Mechanism{
 		LoserEnters, NilGetSet, LateGetSet, DeadOnArrival, ForeignDelete, ReentryOverwrites, DecrementResurrects,
 		CountReset, LostDecrement, SharedIdentity, StaleCheck, ClockForward, NoHolderCheck, LeftoverLevel, ClockBack,
 		NoTimeNoRelease, LoserBlocks, DeadRecordStays,
-	}
+	}, queueMechanisms()...)
 }
 
 // Named finds a mechanism by its name or its number.
@@ -142,6 +142,10 @@ func explain(locks map[string]*lock, property checker.Property, v checker.Violat
 	switch {
 	case l == nil:
 		return nil
+	case property == checker.MutualExclusion && l.isQueue():
+		return l.outOfTurn(v)
+	case property == checker.Liveness && v.Kind == checker.KindStuck && l.isQueue():
+		return l.asleep(v)
 	case property == checker.MutualExclusion:
 		return l.overlap(v)
 	case property == checker.Liveness && v.Kind == checker.KindStuck:

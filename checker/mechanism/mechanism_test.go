@@ -11,16 +11,21 @@ import (
 )
 
 func TestMechanismsAreToldApart(t *testing.T) {
-	last := 0
+	seen := map[string]bool{}
+	last := map[byte]int{'R': 0, 'Z': 0} // each kind of lock has a list of its own
 	for _, m := range All() {
-		number, err := strconv.Atoi(strings.TrimPrefix(m.Ref, "R"))
-		if err != nil || number <= last {
-			t.Errorf("%s has the number %q: want R and a number above %d", m.Name, m.Ref, last)
+		number, err := strconv.Atoi(m.Ref[1:])
+		if before, known := last[m.Ref[0]]; err != nil || !known || number <= before {
+			t.Errorf("%s has the number %q: want R or Z and a number above %d", m.Name, m.Ref, before)
 		}
-		last = number
+		last[m.Ref[0]] = number
 		if m.Name == "" || strings.ToLower(m.Name) != m.Name || strings.ContainsAny(m.Name, " _") {
 			t.Errorf("%s is named %q: want small letters and dashes", m.Ref, m.Name)
 		}
+		if seen[m.Name] {
+			t.Errorf("two mechanisms are named %s", m.Name)
+		}
+		seen[m.Name] = true
 		if m.About == "" || strings.Contains(m.About, "\n") || strings.HasSuffix(m.About, ".") {
 			t.Errorf("%s is about %q: want one line without a full stop", m.Ref, m.About)
 		}

@@ -146,10 +146,14 @@ func (l *lock) takenOver(own, loss *checker.Event) *Finding {
 
 // tooSoon explains a record that counted as expired long before it was due.
 func (l *lock) tooSoon(own, loss *checker.Event) *Finding {
-	end, _ := due(own)
+	lease := l.lease
+	if lease == 0 {
+		end, _ := due(own)
+		lease = end - own.Time
+	}
 	events := []*checker.Event{own, loss}
-	return finding(ClockForward, events, "the record of %s counted as expired %s after it was written, and it was good "+
-		"for %s", own.Node, rounded(loss.Time-own.Time), rounded(end-own.Time))
+	return finding(ClockForward, events, "the record of %s counted as expired %s after it was written, with a lease of "+
+		"%s", own.Node, rounded(loss.Time-own.Time), rounded(lease))
 }
 
 func rounded(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

@@ -81,7 +81,7 @@ same run.
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
-		newList(), newRun(), newHunt(), newReplay(), newTimeServer(), newVersion(), newWorker(),
+		newList(), newRun(), newHunt(), newHerd(), newReplay(), newTimeServer(), newZooKeeper(), newVersion(), newWorker(),
 	)
 	return root
 }

@@ -34,16 +34,9 @@ lock needs it: its leases are judged by the clock of this server. Simulated worl
 
 // serveTime serves until ctx ends.
 func serveTime(ctx context.Context, listen string, out io.Writer) error {
-	if err := checkLoopback(listen); err != nil {
-		return usage("--listen %q: %w", listen, err)
-	}
-	listener, err := net.Listen("tcp", listen)
+	listener, err := listenLoopback(listen)
 	if err != nil {
-		var cause *net.OpError
-		if errors.As(err, &cause) {
-			err = cause.Err
-		}
-		return usage("--listen %s: %w; choose another port, or 0 for a free one", listen, err)
+		return err
 	}
 	fmt.Fprintf(out, "time server on %s\n", listener.Addr())
 	server := timeserver.Server{Clock: clockwork.NewRealClock()}
@@ -51,6 +44,22 @@ func serveTime(ctx context.Context, listen string, out io.Writer) error {
 		return internal(err)
 	}
 	return nil
+}
+
+// listenLoopback opens the address of a --listen flag.
+func listenLoopback(listen string) (net.Listener, error) {
+	if err := checkLoopback(listen); err != nil {
+		return nil, usage("--listen %q: %w", listen, err)
+	}
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		var cause *net.OpError
+		if errors.As(err, &cause) {
+			err = cause.Err
+		}
+		return nil, usage("--listen %s: %w; choose another port, or 0 for a free one", listen, err)
+	}
+	return listener, nil
 }
 
 // checkLoopback refuses addresses that other machines could reach: nobody is asked who they are.

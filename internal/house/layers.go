@@ -21,15 +21,21 @@ var layers = map[string]layer{
 	".":              {},
 	"internal/house": {modules: []string{"golang.org/x/mod"}},
 
-	"impl":            {modules: []string{clockworkModule}},
+	"impl":            {modules: []string{clockworkModule, zkModule}},
 	"impl/timeserver": {house: []string{"impl"}, modules: []string{clockworkModule}},
 	"impl/redislock": {
 		house:   []string{"impl", "impl/timeserver"},
 		modules: []string{clockworkModule, goRedisModule},
 	},
 
+	"impl/zklock": {
+		house: []string{"impl"}, modules: []string{clockworkModule, zkModule}, tests: []string{"sim", "sim/zookeeper"},
+	},
+
 	"sim":       {modules: []string{clockworkModule, "github.com/cespare/xxhash/v2"}},
 	"sim/redis": {house: []string{"sim"}, modules: []string{miniredisModule, "github.com/yuin/gopher-lua"}},
+
+	"sim/zookeeper": {house: []string{"sim"}, modules: []string{clockworkModule, "github.com/cespare/xxhash/v2"}},
 
 	"checker":           {modules: []string{"github.com/anishathalye/porcupine"}},
 	"checker/mechanism": {house: []string{"checker"}},
@@ -38,9 +44,10 @@ var layers = map[string]layer{
 
 	"scenarios": {
 		house: []string{
-			"impl", "impl/redislock", "impl/timeserver", "faults", "checker", "checker/mechanism", "sim", "sim/redis",
+			"impl", "impl/redislock", "impl/timeserver", "impl/zklock", "faults", "checker", "checker/mechanism", "sim",
+			"sim/redis", "sim/zookeeper",
 		},
-		modules: []string{clockworkModule, goRedisModule, "github.com/goccy/go-yaml"},
+		modules: []string{clockworkModule, goRedisModule, zkModule, "github.com/goccy/go-yaml"},
 	},
 
 	"reports": {
@@ -51,7 +58,7 @@ var layers = map[string]layer{
 
 	"cmd/lockstep": {
 		house: []string{
-			"reports", "scenarios", "checker", "sim", "impl", "impl/timeserver",
+			"reports", "scenarios", "checker", "sim", "sim/zookeeper", "impl", "impl/timeserver",
 		},
 		modules: []string{
 			clockworkModule, "github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term",
@@ -63,12 +70,13 @@ const (
 	clockworkModule = "github.com/jonboulle/clockwork"
 	goRedisModule   = "github.com/redis/go-redis/v9"
 	miniredisModule = "github.com/alicebob/miniredis/v2"
+	zkModule        = "github.com/go-zookeeper/zk"
 )
 
 // testModules are what any test may use.
 var testModules = []string{
 	"github.com/cockroachdb/datadriven", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
-	"pgregory.net/rapid", miniredisModule, goRedisModule, clockworkModule,
+	"pgregory.net/rapid", miniredisModule, goRedisModule, clockworkModule, zkModule,
 }
 
 // guarded lists packages of the standard library that few may import, with the packages that may.
@@ -76,7 +84,7 @@ var guarded = map[string][]string{
 	"C":                nil,
 	"unsafe":           {"sim"},                              // readings with two clocks, see sim/instant.go
 	"math/rand":        nil,                                  // math/rand/v2 has generators that are made explicitly
-	"crypto/rand":      nil,                                  // randomness comes in from outside
+	"crypto/rand":      {"scenarios"},                        // go-zookeeper takes GUIDs from it; a run seeds it
 	"testing":          {"sim", "scenarios", "cmd/lockstep"}, // a bubble wants a *testing.T
 	"testing/synctest": {"sim"},
 	"os/exec":          {"internal/house", "scenarios", "cmd/lockstep"},

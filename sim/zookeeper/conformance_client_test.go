@@ -24,7 +24,8 @@ var behaviours = []struct {
 	}},
 	{"expiry", expiry, []string{
 		"observer: EventNodeDeleted /mine", "the client is told: StateExpired", "a new session: true",
-		"watch: EventNotWatching zk: session has been expired by the server", "the node is there: false", "created again: <nil>",
+		"watch: EventNotWatching zk: session has been expired by the server", "the node is there: false",
+		"created again: <nil>",
 	}},
 	{"expiry, never told", neverTold, []string{
 		"observer: EventNodeDeleted /mine", "the client still believes in its session: true", "afterwards StateExpired",

@@ -77,7 +77,7 @@ func (s *realServer) start() {
 	}
 	for limit := time.Now().Add(patience); time.Now().Before(limit); {
 		if conn, err := s.dial(); err == nil {
-			_ = conn.SetDeadline(time.Now().Add(time.Second)) // one that comes too early may stay without an answer
+			_ = conn.SetDeadline(time.Now().Add(200 * time.Millisecond)) // one that comes too early may stay without an answer
 			_, _ = conn.Write([]byte("isro"))
 			answer, _ := io.ReadAll(conn)
 			_ = conn.Close()

@@ -388,7 +388,7 @@ func (r *runner) request(op operation) request {
 	return request{
 		code:   int32(code),
 		encode: func(r *runner, w *writer, op operation) { w.b = append(w.b, unhex(r.t, op.arg(1))...) },
-		show:   func(_ *runner, in *reader) string { return fmt.Sprintf(" %x", in.take(len(in.b))) },
+		show:   func(_ *runner, in *reader) string { return fmt.Sprintf(" %.64x", in.take(len(in.b))) },
 	}
 }
 
@@ -445,6 +445,10 @@ func (r *runner) reply(s *session, xid int32, show func(*runner, *reader) string
 			text += fmt.Sprintf(" and %d bytes", len(in.b))
 		}
 		r.print("%s", text)
+		if errorNames[code] == "Unimplemented" || errorNames[code] == "AuthFailed" {
+			r.ended(s, true) // the server hangs up, but not at once
+			return false
+		}
 		return true
 	}
 }

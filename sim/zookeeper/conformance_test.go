@@ -48,6 +48,7 @@ func TestConformance(t *testing.T) {
 // TestConformanceRecorded holds the recorded replies to the ZooKeeper that is installed. Run with -rewrite it records.
 func TestConformanceRecorded(t *testing.T) {
 	datadriven.Walk(t, filepath.Join("testdata", "conformance"), func(t *testing.T, path string) {
+		t.Parallel()
 		r := newRunner(t, startReal(t, sweep))
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return script(r, d, "ours")

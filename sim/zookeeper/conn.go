@@ -81,7 +81,7 @@ func (c *Conn) handle(frame []byte) {
 	if p.Close {
 		c.close()
 	}
-	if len(s.state.tree.fading) > 0 {
+	if sweep, ok := s.state.nextSweep(); ok && (s.cancel == nil || sweep < s.due) {
 		s.wind()
 	}
 }

@@ -36,8 +36,8 @@
 //
 // Sessions end by the machine's monotonic clock, in ticks: after the time-out since the last sign of life is over,
 // and not more than a tick later. Nodes are stamped by its wall clock. A restarted server that kept its data lets its
-// sessions begin their time anew. One that lost it refuses clients that have seen more transactions than it knows, which
-// is what ZooKeeper does.
+// sessions begin their time anew. One that lost it refuses clients that have seen more transactions than it knows, as
+// ZooKeeper does.
 //
 // The number behind sequential names counts the children ever created, in a signed 32-bit integer. After 2147483647
 // follows -2147483648, as documented and as in ZooKeeper up to 3.5. Later versions do not: see

@@ -88,7 +88,7 @@ func (s *State) countBelow(path string) int32 {
 		return int32(len(s.tree.nodes) - 2)
 	}
 	n := int32(0)
-	for other := range s.tree.nodes { // a count has no order
+	for other := range s.tree.nodes { // order-free: a count
 		if strings.HasPrefix(other, path) && strings.HasPrefix(other[len(path):], "/") {
 			n++
 		}

@@ -126,8 +126,8 @@ func (r *Request) decodeMulti(d *decoder) {
 	}
 }
 
-// settle finds out what a create within a multi is: ZooKeeper goes by its flags there and not by its type. It fails when
-// they ask for a time to live that the record does not have, and ignores one that they do not ask for.
+// settle finds out what a create within a multi is: ZooKeeper goes by its flags there and not by its type. It fails
+// when they ask for a time to live that the record does not have, and ignores one that they do not ask for.
 func (r *Request) settle() {
 	switch r.Op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:

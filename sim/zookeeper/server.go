@@ -79,7 +79,7 @@ func (s *Server) Connect(id uint64, address string, port Port) *Conn {
 // Restart ends all connections without a word to them, as the end of a process does. The tree and the sessions stay, as
 // with a log that lost nothing, and the sessions' time starts anew; or all is gone.
 func (s *Server) Restart(empty bool) {
-	for _, c := range s.conns { // nobody hears of it
+	for _, c := range s.conns { // order-free: nobody hears of it
 		c.gone = true
 	}
 	s.conns = map[uint64]*Conn{}
@@ -180,7 +180,7 @@ func (s *Server) deliver() {
 // connections lists the open connections in order of their ids.
 func (s *Server) connections() []*Conn {
 	list := make([]*Conn, 0, len(s.conns))
-	for _, c := range s.conns { // sorted below
+	for _, c := range s.conns { // order-free: sorted below
 		list = append(list, c)
 	}
 	slices.SortFunc(list, func(a, b *Conn) int { return cmp.Compare(a.client.Conn, b.client.Conn) })

@@ -34,7 +34,10 @@ type Options struct {
 	OnRestart func()
 }
 
-var _ sim.Service = (*Machine)(nil)
+var (
+	_ sim.Service   = (*Machine)(nil)
+	_ sim.Announcer = (*Machine)(nil)
+)
 
 // NewMachine adds a ZooKeeper machine with an empty tree to a world.
 func NewMachine(w *sim.World, options Options) *Machine {
@@ -56,8 +59,8 @@ func (m *Machine) SessionsOf(client *sim.Node) []SessionInfo {
 	return slices.DeleteFunc(m.Sessions(), func(s SessionInfo) bool { return m.clients[s.Conn] != client })
 }
 
-// uptime is how long the machine has been up when the world begins, or a little less: a world may begin before true time
-// 0, and a monotonic clock is not negative. It is a multiple of all usual ticks.
+// uptime is how long the machine has been up when the world begins, or a little less: a world may begin before true
+// time 0, and a monotonic clock is not negative. It is a multiple of all usual ticks.
 const uptime = time.Hour
 
 func (m *Machine) elapsed() time.Duration { return m.node.Monotonic() + uptime }
@@ -98,6 +101,11 @@ func (m *Machine) Describe(request []byte) []string { return Describe(request) }
 
 // DescribeReply names the words of one segment that the machine sent: see the function of that name.
 func (m *Machine) DescribeReply(segment []byte) []string { return DescribeReply(segment) }
+
+// Unasked tells the events of watches from replies. They go out in frames of their own, ahead of any reply.
+func (m *Machine) Unasked(segment []byte) bool {
+	return len(segment) >= 8 && string(segment[4:8]) == "\xff\xff\xff\xff"
+}
 
 // connection is a Conn as the world sees it.
 type connection struct{ *Conn }

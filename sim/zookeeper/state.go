@@ -214,12 +214,15 @@ func (s *State) Next() (elapsed int64, ok bool) {
 			elapsed, ok = at, true
 		}
 	}
-	if len(s.tree.fading) > 0 {
-		if at := s.swept + s.sweepEvery; !ok || at < elapsed {
-			elapsed, ok = at, true
-		}
+	if at, sweeps := s.nextSweep(); sweeps && (!ok || at < elapsed) {
+		elapsed, ok = at, true
 	}
 	return elapsed, ok
+}
+
+// nextSweep is the elapsed time of the next look at container and TTL nodes, if there are any.
+func (s *State) nextSweep() (elapsed int64, ok bool) {
+	return s.swept + s.sweepEvery, len(s.tree.fading) > 0
 }
 
 // Due is something that happened because its time had come: a session ended, or a node was removed that nobody needs.

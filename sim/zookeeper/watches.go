@@ -78,7 +78,7 @@ func (t *watches) remove(path string, conn uint64) bool {
 
 // removeConn ends all watches of a connection.
 func (t *watches) removeConn(conn uint64) {
-	for _, path := range slices.Collect(maps.Keys(t.byConn[conn])) { // the order leaves no trace
+	for _, path := range slices.Collect(maps.Keys(t.byConn[conn])) { // order-free: it leaves no trace
 		t.remove(path, conn)
 	}
 }

@@ -145,6 +145,25 @@ func TestExpiryClosesTheConnection(t *testing.T) {
 	}
 }
 
+// TestSweepOfAServer: the timer is set for a container as soon as there is one, though no session ends for long.
+func TestSweepOfAServer(t *testing.T) {
+	b := newBench()
+	b.state.sweepEvery = 1_000
+	one, _ := b.dialSession(1)
+	body := appendBuffer(appendString(nil, "/box"), nil)
+	one.Bytes(requestFrame(1, OpCreateContainer, appendInt32(appendACL(body, openACL), ModeContainer)))
+	one.Bytes(createFrame(2, "/box/child", 0))
+	b.pass(1500 * time.Millisecond)
+	one.Bytes(requestFrame(3, OpDelete, appendInt32(appendString(nil, "/box/child"), -1)))
+	if len(b.State().Children("/")) != 2 {
+		t.Error("the container is gone before the sweep")
+	}
+	b.pass(500 * time.Millisecond)
+	if got := b.State().Children("/"); len(got) != 1 || b.seen[len(b.seen)-1].Op != OpDeleteContainer {
+		t.Errorf("after the sweep: %v", got)
+	}
+}
+
 func TestHooksOfFaults(t *testing.T) {
 	b := newBench()
 	one, r := b.dialSession(1)
