@@ -225,19 +225,23 @@ func (a *analysis) placesByCall(log *lockLog) []place {
 	return places
 }
 
-// overlap tells whether two places were waited for at one time: without that, order is not put to the test.
+// overlap tells whether two places, one of which was entered, were waited for at one time: without that, order is not
+// put to the test.
 func overlap(places []place) bool {
 	byDoor := make([]*place, len(places))
 	for i := range places {
 		byDoor[i] = &places[i]
 	}
 	sort.Slice(byDoor, func(i, j int) bool { return byDoor[i].latest < byDoor[j].latest })
-	until := none
+	anybody, entered := none, none // until when one of those that asked sooner waited
 	for _, p := range byDoor {
-		if p.latest < until {
+		if p.latest < entered || p.entered && p.latest < anybody {
 			return true
 		}
-		until = max(until, p.entry)
+		anybody = max(anybody, p.entry)
+		if p.entered {
+			entered = max(entered, p.entry)
+		}
 	}
 	return false
 }
@@ -316,14 +320,14 @@ func (a *analysis) overtaken(log *lockLog, p *place, later []*place, n, allowed 
 
 // gotIn says what became of somebody whom so many overtook.
 func (p *place) gotIn(clients int) string {
-	them := "them"
+	them, they := "them", "they"
 	if clients == 1 {
-		them = "it"
+		them, they = "it", "it"
 	}
 	if p.entered {
 		return "got in after " + them
 	}
-	return "still waited at the end after " + them
+	return "was left waiting while " + they + " got in"
 }
 
 // someNames names the first of many clients.

@@ -39,8 +39,11 @@ func readExample(t testing.TB, name string) example {
 		t.Fatal(err)
 	}
 	plain := h.Header.Implementation == "redis/getset"
+	queue := strings.HasPrefix(h.Header.Implementation, "zk/")
 	verdicts := checker.Check(&h, checker.Options{
-		Promises:      checker.Promises{Reentrant: plain, Fenced: !plain, Leased: !plain},
+		Promises: checker.Promises{
+			Reentrant: plain || queue, Fenced: !plain && !queue, Leased: !plain && !queue, Fair: queue,
+		},
 		LivenessBound: time.Second, Overtakes: 20,
 	})
 	return example{name: name, history: &h, verdicts: verdicts, findings: mechanism.Find(&h, verdicts)}

@@ -142,6 +142,8 @@ func explain(locks map[string]*lock, property checker.Property, v checker.Violat
 	switch {
 	case l == nil:
 		return nil
+	case property == checker.Liveness && v.Kind == checker.KindErrors && l.isQueue():
+		return l.uselessHandle(v)
 	case property == checker.MutualExclusion && l.isQueue():
 		return l.outOfTurn(v)
 	case property == checker.Liveness && v.Kind == checker.KindStuck && l.isQueue():

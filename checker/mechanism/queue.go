@@ -65,11 +65,17 @@ var (
 	}
 )
 
+// StuckHandle is a fault of the lock that comes with go-zookeeper; the number is that of the list for that library.
+var StuckHandle = Mechanism{
+	"stuck-handle", "G2",
+	"the node of a holder was gone, so its handle could not be unlocked, and for that it could not be locked",
+}
+
 // queueMechanisms lists them in order of their numbers.
 func queueMechanisms() []Mechanism {
 	return []Mechanism{
 		FailsOpen, TimedTrySucceeds, WakeUpIsOwnership, AnyEventWakes, AbsentPredecessor, StalePath, SessionLost, ThreadBlind,
-		PrefixOrder, CounterWrap, NoDirectory, LostWakeUp, LostCreate, FailedTryStays, ForeignChild, DeleteFails,
+		PrefixOrder, CounterWrap, NoDirectory, LostWakeUp, LostCreate, FailedTryStays, ForeignChild, DeleteFails, StuckHandle,
 	}
 }
 
@@ -330,4 +336,28 @@ func (l *lock) listedAfter(c *call, made *checker.Event) bool {
 		}
 	}
 	return false
+}
+
+// uselessHandle explains a client that is told of an error each time it asks although nothing is wrong: an unlock of it
+// failed before, and nothing was sent to the server since.
+func (l *lock) uselessHandle(v checker.Violation) *Finding {
+	if len(v.Processes) == 0 {
+		return nil
+	}
+	var failed *call
+	for _, c := range l.byProcess[v.Processes[0]] {
+		if c.begin.Time > v.From && failed == nil {
+			return nil
+		}
+		if c.releases() && c.outcome() != checker.OK {
+			failed = c
+		} else if failed != nil && c.acquires() && len(l.requested(c)) > 0 {
+			failed = nil
+		}
+	}
+	if failed == nil {
+		return nil
+	}
+	return finding(StuckHandle, []*checker.Event{failed.begin}, "the unlock of %s at %s failed, and none of its calls has "+
+		"reached the server since", failed.node(), failed.begin.Time)
 }
