@@ -29,6 +29,15 @@
 // Mutual exclusion asks whether claims overlap in true time. Linearizability asks something else, whether the answers
 // fit one lock object; a lease lock that hands the lock on in time can pass the one and fail the other.
 //
+// # Order
+//
+// A lock that promises it (Promises.Fair) must let its clients in in the order in which they asked. To ask is not to
+// call: requests of two callers may cross on their way. What counts is the doorway, the Request by which an acquire
+// made its node in the queue of the lock. Of an acquire that made several, the last counts where it was overtaken and
+// the first where it overtook, so that nobody is accused because of what is not known. Whoever lost its place, with its
+// session or by a deletion, is not overtaken from then on. Without doorways on record only Options.OrderBound, counted
+// from the calls, can show something.
+//
 // # What a recorder must do
 //
 //   - Give each incarnation of a client a process of its own, and let a process make one call at a time.
@@ -40,6 +49,7 @@
 //   - Record facts of the server where there are any. They tell when a record had lapsed, without which a lock
 //     that takes over dead records cannot be told from one that breaks in. Event.Node is the client whose request
 //     caused the fact, Event.Owner the identity that it gave.
+//   - Record as a Request what is done to the queue of a fair lock, the ends of sessions included.
 //   - Name in the Header which Lock protects the Resource if the two have different names and there are several locks.
 //
 // # Limits

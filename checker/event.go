@@ -43,7 +43,9 @@ const (
 )
 
 // Request is a request that a server executed, for whoever explains a history: Command says which, Value its path,
-// Error why it was refused. With Command "event" it is an event that was sent to Node. No property judges requests.
+// Error why it was refused, Node and Owner who sent it. With Command "event" it is an event that was sent to Node.
+// Order takes from them who stands where in a queue: "create" gives a place, "delete", "closeSession" and "expire" end
+// it. No other property judges requests.
 const Request = "request"
 
 // Commands of RecordGone that no client sent.

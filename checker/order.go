@@ -71,7 +71,7 @@ func (a *analysis) judgeOrder(options Options) Verdict {
 	case f.found > 0:
 		return f.verdict(Verdict{})
 	case len(unplaced) > 0:
-		return unknown("no doorway on record: nothing tells in which order " + join(unplaced) + " was asked for")
+		return unknown("no doorway on record: nothing tells in which order " + some(unplaced) + " was asked for")
 	case len(a.locks) == 0:
 		return unknown("nobody used a lock")
 	case !overlapped:
@@ -82,7 +82,7 @@ func (a *analysis) judgeOrder(options Options) Verdict {
 		why = fmt.Sprintf("%s, none overtaken more than %s", plural(compared, "grant"), plural(bound, "time"))
 	}
 	if omitted > 0 {
-		why += fmt.Sprintf(" (not compared: %d of which nobody knows when they asked)", omitted)
+		why += fmt.Sprintf(" (without a doorway on record: %d more)", omitted)
 	}
 	return holds(why)
 }
@@ -163,8 +163,8 @@ func (q *doors) lostPlace(a *analysis, c *client, creates []int) int {
 	return first
 }
 
-// contends tells whether an acquire takes part in the order, and where it ends. Refused and failed ones do not, nor does
-// a single attempt, which stands in no queue. One that is still open when the workload ends has waited until then.
+// contends tells whether an acquire takes part in the order, and where it ends. Refused and failed ones do not, nor
+// does a single attempt, which stands in no queue. One that is still open when the workload ends has waited until then.
 func (a *analysis) contends(o *operation) (entry int, entered, ok bool) {
 	switch {
 	case !o.acquires() || o.f == TryAcquire && !o.timed || o.before > 0:
@@ -275,8 +275,8 @@ func (a *analysis) overtakings(log *lockLog, places []place, allowed int, f *fin
 	}
 }
 
-// overtakersNamed is how many clients a violation names by name.
-const overtakersNamed = 4
+// namesTold is how many overtakers, or locks, are named where there may be many.
+const namesTold = 4
 
 // overtaken describes one violation. Among the later ones, which asked after p, are its n overtakers.
 func (a *analysis) overtaken(log *lockLog, p *place, later []*place, n, allowed int) Violation {
@@ -296,7 +296,7 @@ func (a *analysis) overtaken(log *lockLog, p *place, later []*place, n, allowed 
 	seen := make(map[int]bool)
 	for _, r := range overtakers {
 		c := a.operations[r.operation].client
-		if !seen[c] && len(clients) < overtakersNamed {
+		if !seen[c] && len(clients) < namesTold {
 			positions = append(positions, a.operations[r.operation].call, r.latest, r.entry)
 			involved = append(involved, c)
 		}
@@ -306,7 +306,7 @@ func (a *analysis) overtaken(log *lockLog, p *place, later []*place, n, allowed 
 		}
 	}
 	v.Text = fmt.Sprintf("%s asked for %s at %s, before %s did, and %s", a.name(o.client), log.key, seconds(v.From),
-		a.someNames(clients), p.gotIn(len(clients)))
+		some(a.names(clients)), p.gotIn(len(clients)))
 	switch {
 	case allowed > 0:
 		v.Text += fmt.Sprintf(" (overtaken %s, allowed is %d)", plural(n, "time"), allowed)
@@ -330,11 +330,11 @@ func (p *place) gotIn(clients int) string {
 	return "was left waiting while " + they + " got in"
 }
 
-// someNames names the first of many clients.
-func (a *analysis) someNames(clients []int) string {
-	names := a.names(clients)
-	if len(names) > overtakersNamed {
-		names = append(names[:overtakersNamed-1:overtakersNamed-1], fmt.Sprintf("%d others", len(names)-overtakersNamed+1))
+// some joins the first of many names.
+func some(names []string) string {
+	if len(names) > namesTold {
+		others := fmt.Sprintf("%d others", len(names)-namesTold+1)
+		names = append(names[:namesTold-1:namesTold-1], others)
 	}
 	return join(names)
 }

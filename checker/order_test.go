@@ -57,7 +57,7 @@ func TestOvertakingReference(t *testing.T) {
 		got := map[int]int{}
 		for _, v := range f.violations {
 			got[v.Processes[0]] = want[v.Processes[0]]
-			if len(v.Processes) != min(want[v.Processes[0]], overtakersNamed)+1 {
+			if len(v.Processes) != min(want[v.Processes[0]], namesTold)+1 {
 				t.Errorf("%d were involved, want %d overtakers: %s", len(v.Processes), want[v.Processes[0]], v.Text)
 			}
 		}

@@ -7,7 +7,8 @@
 //	story := reports.Tell(&history, verdict.Property, verdict.Violations[0], finding)
 //	fmt.Print(story)
 //
-// [HolderPlot] and [WaitPlot] make a [Figure], which is written as SVG or PNG, and as CSV with the data that it shows.
+// [HolderPlot], [WaitPlot] and [HerdPlot] make a [Figure], which is written as SVG or PNG, and as CSV with the data
+// that it shows; [WriteFigure] writes all three.
 // [WriteFolder] writes everything of a [Run] at once: the folder is there as a whole or not at all.
 //
 // Equal histories give equal bytes, in the text, the SVG and the CSV. The package judges nothing: verdicts come from

@@ -80,8 +80,9 @@ func HerdPlot(points ...HerdPoint) (*Figure, error) {
 		}
 	}
 	all := herds(points)
-	p := newPlot(fitTitle("What a hand-over costs the server"), "clients that want the lock (log scale)")
-	p.Y.Label.Text, p.Y.Label.Padding = "requests per hand-over (log scale)", 4
+	p := newPlot(fitTitle("What a hand-over costs the server"), "clients that want the lock (log scales)")
+	// A short label: on a logarithmic axis, package plot keeps room as if it stood at the middle of the values.
+	p.Y.Label.Text, p.Y.Label.Padding = "requests per hand-over", 4
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Scale, axis.Tick.Marker = plot.LogScale{}, countTicks{}
 	}
@@ -101,8 +102,8 @@ func HerdPlot(points ...HerdPoint) (*Figure, error) {
 	return f, nil
 }
 
-// herdRange is the part of both axes that the points take up: with a little room on the left and on the right, and from
-// one round number of requests to another.
+// herdRange is the part of both axes that the points take up, with a little room around them. The axis of requests ends
+// at a round number and begins just below one.
 func herdRange(points []HerdPoint) (left, right, low, high float64) {
 	for i, p := range points {
 		clients, requests := float64(p.Clients), p.RequestsEach()
@@ -115,7 +116,7 @@ func herdRange(points []HerdPoint) (left, right, low, high float64) {
 	const room = 1.15
 	lowest, _ := roundStep(1 / low)
 	highest, _ := roundStep(max(high, low*room))
-	return left / room, right * room, 1 / lowest, highest
+	return left / room, right * room, 1 / lowest / room, highest
 }
 
 // herdCaption says what was counted and what the plot leaves out.

@@ -42,6 +42,22 @@ func (t *teller) factStep(i int, s *ranked) bool {
 	return true
 }
 
+// requestStep tells of a create by which a client got its place in a queue, unless a fact tells of it: the node is the
+// first.
+func (t *teller) requestStep(i int, s *ranked) bool {
+	e := &t.c.events[i]
+	if !isQueueNode(e.Value) || !strings.EqualFold(e.Command, "create") {
+		return false
+	}
+	for k := i + 1; k < len(t.c.events) && t.c.events[k].Time == e.Time; k++ {
+		if next := &t.c.events[k]; next.F == checker.RecordSet && next.Value == e.Value {
+			return false
+		}
+	}
+	s.Who, s.Text = e.Node, e.Command+": makes "+e.Value+", its place in the queue"
+	return true
+}
+
 // isQueueNode tells whether a record is a node in a queue on ZooKeeper: then a fact gives its path.
 func isQueueNode(value string) bool { return strings.HasPrefix(value, "/") }
 

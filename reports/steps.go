@@ -16,6 +16,8 @@ func (t *teller) step(i int) (ranked, bool) {
 	switch {
 	case isFact(e):
 		ok = e.Key == t.c.lock && t.factStep(i, &s)
+	case e.F == checker.Request:
+		ok = slices.Contains(t.named, i) && t.requestStep(i, &s)
 	case e.F == checker.Applied:
 		ok = t.writeStep(i, &s)
 	case e.F == checker.FaultApplied:

@@ -104,7 +104,7 @@ func TestHerdRefuses(t *testing.T) {
 		{"unknown lock", "", "", "zk/fare", 2, `no lock named "zk/fare"`},
 		{"another server", "", "", "redis/getset", 2, "keeps its lock on redis"},
 		{"a late client", "wait 20ms..150ms", "wait 400ms", "zk/fair", 3, "asks for the lock only at 40"},
-		{"two rounds", "work 4ms, unlock", "work 4ms, unlock, repeat 2", "zk/fair", 3, "got 5 times, want once by each client"},
+		{"two rounds", "4ms, unlock", "4ms, unlock, repeat 2", "zk/fair", 3, "got 5 times, want once by each client"},
 		{"not all get it", "until: 30s", "until: 0s", "zk/fair", 3, "want once by each client"},
 		{
 			"two hold at once", "lock, write, work 4ms", "lock for 10ms, write, work 4ms", "zk/fair", 3,

@@ -54,8 +54,26 @@ func (c *client) dialZooKeeper() error {
 		return err
 	}
 	context.AfterFunc(p.Context(), conn.Close)
-	c.zk, c.session = conn, zklock.Watch(events, func(f func()) { p.Go("events", f) })
+	c.zk, c.session = conn, zklock.Watch(c.late(events), func(f func()) { p.Go("events", f) })
 	return nil
+}
+
+// eventDelay is how long news of the connection take from the library to the locks. When a session is attached again,
+// the library sets its watches from a goroutine of its own; a lock that heard of it in the same instant would race with
+// that, and which request goes first would be chance.
+const eventDelay = 100 * time.Microsecond
+
+// late passes events on after eventDelay.
+func (c *client) late(events <-chan zk.Event) <-chan zk.Event {
+	out := make(chan zk.Event, cap(events))
+	c.process.Go("late events", func() {
+		defer close(out)
+		for event := range events {
+			c.process.Clock().Sleep(eventDelay)
+			out <- event
+		}
+	})
+	return out
 }
 
 // oneHost is a zk.HostProvider for one server. It reports each further try as a new round, so that the library pauses
@@ -168,7 +186,8 @@ func (q *queue) executed(e zookeeper.Executed) {
 		q.sessions[e.Session] = owner
 	}
 	op := e.Op.String()
-	if e.Path == q.lock || strings.HasPrefix(e.Path, q.lock+"/") || op == "closeSession" || len(e.Fired) > 0 {
+	ends := op == "closeSession" || op == "expire"
+	if e.Path == q.lock || strings.HasPrefix(e.Path, q.lock+"/") || ends || len(e.Fired) > 0 {
 		q.request(e, op, owner)
 	}
 	if e.Err == zookeeper.OK && e.Created != "" && path.Dir(e.Created) == q.lock {

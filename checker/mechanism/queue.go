@@ -74,8 +74,9 @@ var StuckHandle = Mechanism{
 // queueMechanisms lists them in order of their numbers.
 func queueMechanisms() []Mechanism {
 	return []Mechanism{
-		FailsOpen, TimedTrySucceeds, WakeUpIsOwnership, AnyEventWakes, AbsentPredecessor, StalePath, SessionLost, ThreadBlind,
-		PrefixOrder, CounterWrap, NoDirectory, LostWakeUp, LostCreate, FailedTryStays, ForeignChild, DeleteFails, StuckHandle,
+		FailsOpen, TimedTrySucceeds, WakeUpIsOwnership, AnyEventWakes, AbsentPredecessor, StalePath, SessionLost,
+		ThreadBlind, PrefixOrder, CounterWrap, NoDirectory, LostWakeUp, LostCreate, FailedTryStays, ForeignChild, DeleteFails,
+		StuckHandle,
 	}
 }
 
@@ -358,6 +359,6 @@ func (l *lock) uselessHandle(v checker.Violation) *Finding {
 	if failed == nil {
 		return nil
 	}
-	return finding(StuckHandle, []*checker.Event{failed.begin}, "the unlock of %s at %s failed, and none of its calls has "+
-		"reached the server since", failed.node(), failed.begin.Time)
+	return finding(StuckHandle, []*checker.Event{failed.begin}, "the unlock of %s at %s failed, and none of its calls "+
+		"has reached the server since", failed.node(), failed.begin.Time)
 }

@@ -37,12 +37,15 @@ func newHerd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "herd",
 		Short: "Measures what a hand-over costs the server when many wait for the lock",
-		Long: `Herd lets a crowd of clients wait for one lock and get it one after another, in the scenario ` + herdScenario + `, with
-more and more of them. It counts what the server has to do from the first release to the last grant: requests and
-wake-ups for each hand-over, and how long one takes. It prints a table and writes it as ` + herdFile + `.csv with a plot,
-` + herdFile + `.svg and ` + herdFile + `.png, into a folder. Older files of these names are replaced.
+		Long: `Herd lets a crowd of clients wait for one lock and get it one after another, in the scenario zk-herd, with more
+and more of them. It counts what the server has to do from the first release to the last grant: requests and
+wake-ups for each hand-over, and how long one takes. It prints a table and writes it as herd.csv with a plot,
+herd.svg and herd.png, into a folder. Older files of these names are replaced.
 
-A polling lock trades one for the other: a shorter pause between two attempts hands over sooner and asks more often.`,
+A polling lock trades one for the other: a shorter pause between two attempts hands over sooner and asks more often.
+
+It exits 0 when all was measured. Where not every client got the lock in its turn there is nothing to measure: it
+exits 2 and writes nothing.`,
 		Example: `  lockstep herd
   lockstep herd --impl zk/polling,zk/fair-repaired --clients 2,10,100
   lockstep herd --clients 500 --seed 7 --out crowd`,
