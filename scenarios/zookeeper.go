@@ -264,7 +264,7 @@ func (q *queue) refresh(e zookeeper.Executed, op string, by *client) {
 			gone.Node, gone.Owner = by.node.Name(), by.owner.String()
 		} else if op == "closeSession" && by != nil && by == before.owner {
 			gone.Node, gone.Owner = by.node.Name(), by.owner.String()
-		} else {
+		} else if op == "expire" || op == "closeSession" {
 			gone.Command = checker.CommandExpire
 		}
 		q.run.recorder.add(gone)
