@@ -302,7 +302,7 @@ func (l *lock) asleep(v checker.Violation) *Finding {
 func (l *lock) idle(first *checker.Event) *Finding {
 	var made *checker.Event
 	for _, r := range l.requests {
-		if r.Command == commandCreate && r.Value == first.Value {
+		if r.Command == commandCreate && r.Value == first.Value && r.Error == "" {
 			made = r
 		}
 	}
@@ -317,6 +317,8 @@ func (l *lock) idle(first *checker.Event) *Finding {
 	calls := l.byNode[name]
 	last := calls[len(calls)-1]
 	switch {
+	case l.madeAnother(maker, made):
+		return finding(LostCreate, events, "%s does not know that %s is its own, and asked for another", name, first.Value)
 	case maker.end == nil:
 		return finding(LostWakeUp, events, "%s is first with %s and still waits to be woken", name, first.Value)
 	case maker.outcome() == checker.Fail:
@@ -327,6 +329,16 @@ func (l *lock) idle(first *checker.Event) *Finding {
 		return finding(DeleteFails, events, "%s believes that it has released, but %s is still there", name, first.Value)
 	}
 	return nil
+}
+
+// madeAnother tells whether a call asked for one more node after it had made one.
+func (l *lock) madeAnother(c *call, made *checker.Event) bool {
+	for _, r := range l.requested(c) {
+		if r.Index > made.Index && r.Command == commandCreate {
+			return true
+		}
+	}
+	return false
 }
 
 // listedAfter tells whether a call went on to look at the queue after it had made a node.
