@@ -52,6 +52,7 @@ const Request = "request"
 const (
 	CommandExpire  = "EXPIRE"  // the server's clock passed the deadline of the record
 	CommandRestart = "RESTART" // the server came back without its data
+	CommandRemove  = "REMOVE"  // a third party removed it
 )
 
 // The F of faults (ProcessFault).

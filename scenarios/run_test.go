@@ -207,7 +207,7 @@ func eventMakesSense(s *Scenario, e *checker.Event) error {
 		// In a queue the next one is first when another goes, whoever made it go.
 		return fmt.Errorf("it does not tell who wrote the record")
 	case e.F == checker.RecordGone && e.Node == "" && e.Command != checker.CommandExpire &&
-		e.Command != checker.CommandRestart:
+		e.Command != checker.CommandRestart && e.Command != checker.CommandRemove:
 		return fmt.Errorf("it does not tell who removed the record by %s", e.Command)
 	case e.Type == checker.OK && e.Deadline != 0 && e.Deadline <= e.Time:
 		return fmt.Errorf("the hold is over at %v, when it begins at %v", e.Deadline, e.Time)

@@ -266,6 +266,8 @@ func (q *queue) refresh(e zookeeper.Executed, op string, by *client) {
 			gone.Node, gone.Owner = by.node.Name(), by.owner.String()
 		} else if op == "expire" || op == "closeSession" {
 			gone.Command = checker.CommandExpire
+		} else if by == nil {
+			gone.Command = checker.CommandRemove
 		}
 		q.run.recorder.add(gone)
 	}
