@@ -43,7 +43,7 @@ var behaviours = []struct {
 	{"delete, reply lost", lostDelete, []string{
 		"error zk: connection closed", "the node is there: false", "again: zk: node does not exist",
 	}},
-	{"half-open connection", halfOpen, []string{"error zk: connection closed", "the session is the same", "data"}},
+	{"half-open connection", halfOpen, []string{"error zk: connection closed", "data"}},
 	{"credentials after a cut", credentials, []string{
 		"stranger: zk: not authenticated", "before: <nil>", "after: <nil>",
 	}},
@@ -346,19 +346,24 @@ func lostDelete(l *laboratory) {
 	l.note("again: %v", c.Delete("/mine", -1))
 }
 
-// halfOpen is a connection that swallows everything: the client finds out by itself and comes back in time.
+// halfOpen is a connection that swallows everything: the client finds out by itself and comes back. Whether it does so in
+// time for its session is chance: the library may have dialled once more before the relay lets bytes through again.
 func halfOpen(l *laboratory) {
 	c, other := l.client(), l.client()
 	_, err := other.Create("/data", []byte("data"), 0, zk.WorldACL(zk.PermAll))
 	l.must(err)
-	id := c.SessionID()
 	c.relay.set(func(r *relay) { r.mute = true })
 	_, _, err = c.Get("/data")
 	l.note("error %v", err)
 	c.relay.set(func(r *relay) { r.mute = false })
-	c.until(zk.StateHasSession)
-	if c.SessionID() == id {
-		l.note("the session is the same")
+	// The library drops events that nobody has read yet, and there were many: a request that is answered tells better that
+	// it is back. Each try lasts until the next connection.
+	for tries := 0; ; tries++ {
+		if _, _, err := c.Exists("/"); err == nil {
+			break
+		} else if tries == 100 {
+			l.t.Fatalf("the client never came back: %v", err)
+		}
 	}
 	data, _, err := c.Get("/data")
 	l.must(err)
