@@ -346,8 +346,8 @@ func lostDelete(l *laboratory) {
 	l.note("again: %v", c.Delete("/mine", -1))
 }
 
-// halfOpen is a connection that swallows everything: the client finds out by itself and comes back. Whether it does so in
-// time for its session is chance: the library may have dialled once more before the relay lets bytes through again.
+// halfOpen is a connection that swallows everything: the client finds out by itself and comes back. Whether it does so
+// in time for its session is chance: the library may have dialled once more before the relay lets bytes through again.
 func halfOpen(l *laboratory) {
 	c, other := l.client(), l.client()
 	_, err := other.Create("/data", []byte("data"), 0, zk.WorldACL(zk.PermAll))
@@ -356,8 +356,8 @@ func halfOpen(l *laboratory) {
 	_, _, err = c.Get("/data")
 	l.note("error %v", err)
 	c.relay.set(func(r *relay) { r.mute = false })
-	// The library drops events that nobody has read yet, and there were many: a request that is answered tells better that
-	// it is back. Each try lasts until the next connection.
+	// The library drops events that nobody has read yet, and there were many: a request that is answered tells better
+	// that it is back. Each try lasts until the next connection.
 	for tries := 0; ; tries++ {
 		if _, _, err := c.Exists("/"); err == nil {
 			break
