@@ -92,8 +92,16 @@ func (s *storm) tap(_ Point, m *Message) {
 
 func runStorm(t *testing.T, seed uint64, mode TraceMode, timers bool) Result {
 	t.Helper()
+	return runStormWith(t, seed, mode, timers, nil)
+}
+
+func runStormWith(t *testing.T, seed uint64, mode TraceMode, timers bool, scheduler Scheduler) Result {
+	t.Helper()
 	s := &storm{}
-	config := Config{Seed: seed, Trace: mode, RuntimeTimers: timers, Taps: []Tap{s.tap}, Preparation: time.Millisecond}
+	config := Config{
+		Seed: seed, Trace: mode, RuntimeTimers: timers, Taps: []Tap{s.tap}, Preparation: time.Millisecond,
+		Scheduler: scheduler,
+	}
 	return clean(t, Run(t, config, func(w *World) {
 		s.world, s.rolls = w, w.Stream("fault/storm")
 		w.NewNode(NodeConfig{Name: "server", Service: &echo{}})

@@ -170,7 +170,9 @@ func (w *World) step() {
 	w.trace.current = 0
 	switch {
 	case e.message != nil:
-		w.arrive(e)
+		if !w.waits(&e) {
+			w.arrive(e)
+		}
 	case e.timer != nil:
 		w.fireTimer(e)
 	case e.deadline != nil:

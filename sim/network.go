@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"testing/synctest"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -57,10 +58,12 @@ type Message struct {
 	delay     time.Duration
 	lost      bool
 	reset     bool
+	vanished  bool   // see Vanish
 	numbered  bool   // Args, Reply and Number are set
 	asked     bool   // the taps have been asked at the point where it is
 	heldSince int64  // true time at which it was held back by a pause
 	cause     uint64 // entry of the trace
+	scheduled scheduled
 }
 
 // From is the machine that sent the message.
@@ -222,6 +225,12 @@ type end struct {
 	gone    bool  // nothing is taken here any more: closed by its side, or cut
 	opened  bool  // the peer has granted the connection
 
+	// With a Scheduler: messages that were queued, the turn of the last one that was handed over and when that was, and
+	// those that came up before their turn.
+	turns, turn uint64
+	handed      int64
+	behind      []event
+
 	session Session   // service machines
 	wire    *wireConn // wire transport
 	direct  *directConn
@@ -323,7 +332,11 @@ func (w *World) tapSend(m *Message) {
 func (w *World) travel(l *Link, m *Message) {
 	e := m.from
 	now := w.now.Load()
-	latency := max(l.stream.Duration(l.latency)+l.extra+m.delay, 0)
+	latency := l.stream.Duration(l.latency)
+	if w.config.Scheduler != nil && now >= 0 {
+		latency = w.depart(l, m, latency, l.extra+m.delay)
+	}
+	latency = max(latency+l.extra+m.delay, 0)
 	if now < 0 {
 		latency = 0
 	}
@@ -333,6 +346,9 @@ func (w *World) travel(l *Link, m *Message) {
 	switch {
 	case m.lost:
 		w.lose(m)
+		return
+	case m.vanished:
+		w.drop(m, "it vanishes")
 		return
 	case e.broken:
 		w.drop(m, "the connection is half-open")
@@ -346,6 +362,7 @@ func (w *World) travel(l *Link, m *Message) {
 		at = slot(e.arrival+1, l.number)
 	}
 	e.arrival = at
+	e.queued(m)
 	l.sequence++
 	w.queue.push(event{at: at, key: key(l.number, l.sequence), message: m})
 }
@@ -617,6 +634,11 @@ func (e *end) cut(err error) {
 	}
 	if e.direct != nil {
 		e.direct.fail(err)
+	}
+	if (e.wire != nil || e.direct != nil) && !e.process.dead.Load() {
+		// One event can cut several connections of a machine. Whoever waited on one does what it does about that before
+		// the next one hears of it: the order of what they ask for must not be left to chance.
+		synctest.Wait()
 	}
 }
 

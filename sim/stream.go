@@ -82,3 +82,6 @@ type Range struct{ Min, Max time.Duration }
 
 // Fixed is the range of one value.
 func Fixed(d time.Duration) Range { return Range{d, d} }
+
+// Mix folds two numbers into a running hash.
+func Mix(h, a, b uint64) uint64 { return mix(mix(h^a) ^ b) }

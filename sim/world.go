@@ -28,6 +28,8 @@ type Config struct {
 	MaxEvents uint64
 	// Taps see every request and reply; see Tap.
 	Taps []Tap
+	// Scheduler decides when messages arrive; nil = each takes the latency that is drawn for it.
+	Scheduler Scheduler
 }
 
 // World is one simulated world. All methods are for the goroutine that Run gave it to (the engine's goroutine: the
