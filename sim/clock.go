@@ -171,7 +171,10 @@ func (n *Node) TrueTime(span time.Duration) time.Duration {
 //
 // When the incarnation crashes, its timers fire at once, so that nobody waits for them, and any further Sleep unwinds
 // its goroutine.
-type Clock struct{ process *Process }
+type Clock struct {
+	process *Process
+	library bool // its timers are those of a library, see Process.LibraryClock
+}
 
 var _ clockwork.Clock = (*Clock)(nil)
 
@@ -195,6 +198,7 @@ func (c *Clock) Sleep(d time.Duration) {
 	p := c.process
 	if d > 0 && !p.dead.Load() {
 		t := p.takeIdle()
+		t.library = c.library
 		t.start(d, 0)
 		<-t.channel
 		p.putIdle(t)
@@ -230,14 +234,14 @@ func (c *Clock) After(d time.Duration) <-chan time.Time { return c.NewTimer(d).C
 
 // NewTimer returns a timer that sends the clock's reading after d.
 func (c *Clock) NewTimer(d time.Duration) clockwork.Timer {
-	t := &timer{process: c.process, channel: make(chan time.Time, 1)}
+	t := &timer{process: c.process, library: c.library, channel: make(chan time.Time, 1)}
 	t.start(d, 0)
 	return t
 }
 
 // AfterFunc runs f in a goroutine of the machine after d.
 func (c *Clock) AfterFunc(d time.Duration, f func()) clockwork.Timer {
-	t := &timer{process: c.process, function: f}
+	t := &timer{process: c.process, library: c.library, function: f}
 	t.start(d, 0)
 	return t
 }
@@ -248,7 +252,7 @@ func (c *Clock) NewTicker(d time.Duration) clockwork.Ticker {
 	if d <= 0 {
 		panic("sim: a ticker needs a positive period")
 	}
-	t := &timer{process: c.process, channel: make(chan time.Time, 1)}
+	t := &timer{process: c.process, library: c.library, channel: make(chan time.Time, 1)}
 	t.start(d, d)
 	return ticker{t}
 }
@@ -257,6 +261,7 @@ func (c *Clock) NewTicker(d time.Duration) clockwork.Ticker {
 // holds at most one live event for it, the one whose generation is current. Guarded by World.mutex.
 type timer struct {
 	process  *Process
+	library  bool // of Process.LibraryClock
 	channel  chan time.Time
 	function func()
 	period   time.Duration
@@ -386,6 +391,10 @@ func (w *World) fireTimer(e event) {
 		n.deferred = append(n.deferred, e)
 		return
 	}
+	if n.holding && t.library {
+		n.overdue = append(n.overdue, e)
+		return
+	}
 	w.trace.current = w.trace.add(e.at, KindTimer, n, nil, 0, 0, 0, plain("timer"))
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -399,6 +408,37 @@ func (w *World) fireTimer(e event) {
 	}
 	t.releaseLocked(w.now.Load())
 	w.dirty.Store(true)
+}
+
+// HoldTimers keeps the timers of the machine's LibraryClock from firing until ReleaseTimers: what the program does by
+// itself goes on, what its library does in the background does not.
+func (n *Node) HoldTimers() {
+	if n.holding || n.crashed {
+		return
+	}
+	n.holding = true
+	n.world.traceNode(n, "timers held")
+}
+
+// ReleaseTimers ends HoldTimers. Timers that were due meanwhile fire now, in the order in which they were due, or the
+// last one first.
+func (n *Node) ReleaseTimers(lastFirst bool) {
+	if !n.holding {
+		return
+	}
+	n.holding = false
+	w := n.world
+	w.traceNode(n, "timers released")
+	overdue := n.overdue
+	n.overdue = nil
+	if lastFirst {
+		slices.Reverse(overdue)
+	}
+	for _, e := range overdue {
+		w.resumed++
+		e.at, e.key = w.now.Load(), key(resumedStream, w.resumed)
+		w.queue.push(e)
+	}
 }
 
 // releaseLocked sends the reading, or starts the function of AfterFunc.

@@ -146,6 +146,7 @@ type directConn struct {
 	reply  any
 	failed failure
 	done   chan struct{}
+	feed   *Feed // takes what comes after the first reply; nil = the connection has none
 
 	// Engine's.
 	waiting  bool  // something is under way
@@ -245,6 +246,10 @@ func (c *directConn) wakeUp() {
 }
 
 func (c *directConn) answered(reply any) {
+	if c.feed != nil && !c.waiting {
+		c.feed.pushed(reply)
+		return
+	}
 	c.reply = reply
 	c.wakeUp()
 }
@@ -252,6 +257,9 @@ func (c *directConn) answered(reply any) {
 func (c *directConn) fail(err error) {
 	c.failed.put(err)
 	c.wakeUp()
+	if c.feed != nil {
+		signal(c.feed.wake)
+	}
 }
 
 func (c *directConn) awaited() bool { return c.waiting }

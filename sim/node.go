@@ -36,6 +36,8 @@ type Node struct {
 	silent   bool       // crashed without anything answering for it
 	held     []*Message // what it was about to send when it was paused, in order
 	deferred []event    // what would have reached it while paused, in order
+	holding  bool       // timers of its library do not fire, see HoldTimers
+	overdue  []event    // those that were due meanwhile, in order
 	ends     []*end     // its open connections, in order of opening
 	sequence uint64     // places of its timers
 }
@@ -102,6 +104,7 @@ func (n *Node) boot() {
 	}
 	p.context, p.cancel = context.WithCancelCause(n.world.context)
 	p.clock.process = p
+	p.library = Clock{process: p, library: true}
 	n.world.mutex.Lock()
 	defer n.world.mutex.Unlock()
 	kept := n.incarnations[:0]
@@ -162,9 +165,9 @@ func (n *Node) Crash(silent bool) {
 		what = "crashed, its peers see nothing"
 	}
 	n.world.traceNode(n, what)
-	n.crashed, n.silent, n.paused = true, silent, false
+	n.crashed, n.silent, n.paused, n.holding = true, silent, false, false
 	deferred, held := n.deferred, n.held
-	n.deferred, n.held = nil, nil
+	n.deferred, n.held, n.overdue = nil, nil, nil
 	for _, m := range held {
 		n.world.drop(m, "its sender crashed")
 	}
@@ -225,6 +228,7 @@ type Process struct {
 	node        *Node
 	incarnation int
 	clock       Clock
+	library     Clock
 	context     context.Context
 	cancel      context.CancelCauseFunc
 	dead        atomic.Bool
@@ -242,6 +246,10 @@ func (p *Process) Incarnation() int { return p.incarnation }
 
 // Clock is the machine's clock.
 func (p *Process) Clock() *Clock { return &p.clock }
+
+// LibraryClock is Clock for a library that the program uses. It shows the same; its timers are told from those of the
+// program, so that HoldTimers can keep them alone from firing.
+func (p *Process) LibraryClock() *Clock { return &p.library }
 
 // Context ends when the incarnation crashes (cause ErrCrashed) or the world is over.
 func (p *Process) Context() context.Context { return p.context }

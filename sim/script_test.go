@@ -17,11 +17,12 @@ import (
 //
 //	latency FROM>TO D           all messages of a link take D (1 ms otherwise)
 //	tap POINT COMMAND ACTION    strikes once, when the command reaches send, arrive or reply: an ACTION as below, or
-//	                            lose [reset], delay D
+//	                            lose [reset], delay D, vanish, repeat D
 //	T ACTION                    pause|resume|crash|silence|restart|erase MACHINE, cut|reset|heal FROM>TO, slow FROM>TO D,
-//	                            drift MACHINE PPM, heal all
+//	                            drift MACHINE PPM, heal all, hold MACHINE, release|reverse MACHINE (held timers)
 //	T MACHINE: STEP; STEP       a program: do WORDS (direct), dial [MACHINE], write TEXT, read, end (half-close), close,
-//	                            by D (read deadline from now on the machine's clock), sleep D, forever STEP
+//	                            by D (read deadline from now on the machine's clock), sleep D, forever STEP, alarm D NAME
+//	                            and tick D NAME (a timer and a ticker of the library's clock)
 type script struct {
 	t     *testing.T
 	world *World
@@ -87,6 +88,10 @@ func (s *script) act(words []string) {
 		} else {
 			s.link(words[1]).Heal()
 		}
+	case "hold":
+		s.node(words[1]).HoldTimers()
+	case "release", "reverse":
+		s.node(words[1]).ReleaseTimers(words[0] == "reverse")
 	default:
 		s.t.Fatalf("script: no action %q", words[0])
 	}
@@ -104,6 +109,10 @@ func (s *script) tap(point Point, m *Message) {
 			m.Lose(len(tap.action) > 1)
 		case "delay":
 			m.Delay(s.duration(tap.action[1]))
+		case "vanish":
+			m.Vanish()
+		case "repeat":
+			m.Repeat(s.duration(tap.action[1]))
 		default:
 			s.act(tap.action)
 		}
@@ -137,6 +146,17 @@ func (g *program) step(words []string) {
 	switch words[0] {
 	case "sleep":
 		g.p.Clock().Sleep(g.duration(rest))
+	case "alarm":
+		g.p.LibraryClock().AfterFunc(g.duration(words[1]), func() { g.j.log(g.p, "%s", words[2]) })
+	case "tick":
+		ticker := g.p.LibraryClock().NewTicker(g.duration(words[1]))
+		g.p.Go("ticker", func() {
+			for range 4 {
+				<-ticker.Chan()
+				g.j.log(g.p, "%s", words[2])
+			}
+			ticker.Stop()
+		})
 	case "do":
 		args := make([]any, 0, 4)
 		for _, w := range words[1:] {

@@ -64,6 +64,18 @@ func (c *ServiceConn) Reply(value any, raw []byte) {
 	w.transmit(m)
 }
 
+// Push sends a client of the direct transport something that it did not ask for; the client reads it from its Feed.
+func (c *ServiceConn) Push(value any, raw []byte) {
+	if c.end.gone {
+		return
+	}
+	w := c.end.node.world
+	m := w.newMessage(c.end, messageReply)
+	m.reply, m.Unasked = value, true
+	m.raw = append(m.raw[:0], raw...)
+	w.transmit(m)
+}
+
 // Close ends the connection after everything written so far. Session.Closed is not called for it.
 func (c *ServiceConn) Close() { c.end.hangUp() }
 

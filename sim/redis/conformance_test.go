@@ -73,6 +73,7 @@ type recorder struct {
 
 func (r *recorder) Write(p []byte)            { r.written = append(r.written, p...); r.segments++ }
 func (r *recorder) Reply(value any, _ []byte) { r.replies = append(r.replies, value) }
+func (r *recorder) Push(value any, _ []byte)  { r.replies = append(r.replies, value) }
 func (r *recorder) Close()                    { r.closed = true }
 
 func (s *simulated) conn(n int) *Conn {

@@ -21,6 +21,7 @@ type Conn struct {
 	out     []byte // replies that were not sent yet
 	input   requestParser
 	queued  [][]string // direct commands that arrived while the connection waited
+	pushed  [][]byte   // messages for a direct subscriber that were not sent yet
 	direct  bool
 	isDirty bool
 	closing bool // to be closed once out is sent
@@ -38,6 +39,7 @@ type Conn struct {
 
 	waiting       *waiter // a blocking command that found nothing
 	subscriptions subscriptions
+	failure       *scriptFailure // of the next script that gets so far
 }
 
 // database returns the selected database.
@@ -166,6 +168,9 @@ func (c *Conn) execute(args []string) {
 
 // perform runs a command whose number of arguments is right.
 func (c *Conn) perform(cmd *command, args []string) {
+	if j := c.server.journal; j != nil && cmd.is(flagWrite) {
+		j.add(c.server.config.Now(), c.db, args)
+	}
 	cmd.run(c, args)
 	if cmd.is(flagWrite) && len(c.server.blocked) > 0 {
 		c.server.collectReady()
@@ -268,9 +273,16 @@ func (c *Conn) replyLate() {
 	}
 }
 
-// send hands the output of a wire connection to the network.
+// send hands the output of a wire connection, or the messages of a direct one, to the network.
 func (c *Conn) send() {
-	if c.gone || c.direct {
+	if c.gone {
+		return
+	}
+	if c.direct {
+		for _, raw := range c.pushed {
+			c.port.Push(decode(raw), raw)
+		}
+		c.pushed = nil
 		return
 	}
 	if len(c.out) > 0 {

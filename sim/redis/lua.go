@@ -26,6 +26,7 @@ type interpreter struct {
 	readOnly  bool
 	words     []string // scratch for the arguments of redis.call
 	protected map[*lua.LTable]bool
+	writes    int64 // commands of it that may write, so far
 	// spent tells that the machine must not be used again: its coroutines may be in any state.
 	spent bool
 }
@@ -82,7 +83,7 @@ func (b *budget) Value(any) any { return nil }
 
 // run executes a script and appends its reply to the caller's output.
 func (in *interpreter) run(caller, nested *Conn, s *script, keys, argv []string, readOnly bool) {
-	in.caller, in.nested, in.script, in.readOnly = caller, nested, s, readOnly
+	in.caller, in.nested, in.script, in.readOnly, in.writes = caller, nested, s, readOnly, 0
 	in.budget.left = caller.server.config.ScriptBudget
 	in.globals.RawSetString("KEYS", in.list(keys))
 	in.globals.RawSetString("ARGV", in.list(argv))

@@ -62,6 +62,9 @@ func (in *interpreter) call(L *lua.LState, raise bool) int {
 	if refusal == "" {
 		refusal = in.deny(cmd, words)
 	}
+	if refusal == "" && cmd.is(flagWrite) && in.fails() {
+		refusal = errScriptFailed
+	}
 	c := in.nested
 	c.out = c.out[:0]
 	if refusal != "" {

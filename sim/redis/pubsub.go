@@ -91,8 +91,8 @@ func (t *topics) dropAll(c *Conn) {
 // subscribe makes SUBSCRIBE, PSUBSCRIBE and SSUBSCRIBE.
 func subscribe(kind topicKind) handler {
 	return func(c *Conn, args []string) {
-		if c.direct {
-			c.writeError("ERR subscriptions need the wire transport: a direct call has one reply")
+		if c.direct && len(args) != 2 {
+			c.writeError("ERR a direct call has one reply: subscribe to one channel at a time")
 			return
 		}
 		if c.executing && !c.resp3 && kind == shards {
@@ -165,9 +165,17 @@ func (s *Server) deliver(kind topicKind, name, verb, message string) (received i
 
 // push sends a message that the connection did not ask for.
 func (c *Conn) push(words ...string) {
+	replies := c.out
+	if c.direct {
+		c.out = nil // each message goes by itself
+	}
 	c.writePush(len(words))
 	for _, word := range words {
 		c.writeBulk(word)
+	}
+	if c.direct {
+		c.pushed = append(c.pushed, c.out)
+		c.out = replies
 	}
 	c.markDirty()
 }

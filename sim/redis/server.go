@@ -44,6 +44,8 @@ type Port interface {
 	Write(p []byte)
 	// Reply answers a direct command whose Command returned later.
 	Reply(value any, raw []byte)
+	// Push sends a subscriber of the direct transport a message.
+	Push(value any, raw []byte)
 	// Close cuts the connection from this side.
 	Close()
 }
@@ -73,6 +75,7 @@ type Server struct {
 	topics  topics     // subscriptions
 	scripts scriptBook // the script cache
 	nested  *Conn      // runs what scripts call
+	journal *journal   // nil = none is kept
 
 	random      *rand.Rand // made when first needed
 	storeSeeded bool
@@ -120,7 +123,7 @@ func (s *Server) begin(config Config) {
 		config.ScriptBudget = DefaultScriptBudget
 	}
 	s.config = config
-	s.random, s.storeSeeded = nil, false
+	s.random, s.storeSeeded, s.journal = nil, false, nil
 	s.resetProcess()
 	s.startClock()
 }

@@ -76,12 +76,33 @@ func TestDirectCommandsWait(t *testing.T) {
 	}
 }
 
-func TestDirectSubscriptionIsRefused(t *testing.T) {
-	b := newBench(t, Config{})
-	if _, refused := b.do("SUBSCRIBE c").(ReplyError); !refused {
-		t.Error("a direct connection subscribed")
+// TestDirectSubscription sends a direct subscriber what is published, each message by itself and behind the answer of
+// the command that caused it.
+func TestDirectSubscription(t *testing.T) {
+	s := newSimulated(Config{Now: fixedClock})
+	subscriber, other := s.conn(1), s.conn(2)
+	if reply, _, _ := subscriber.Command([]string{"SUBSCRIBE", "a", "b"}); fmt.Sprint(reply) != "ERR a direct call has "+
+		"one reply: subscribe to one channel at a time" {
+		t.Errorf("two channels at once: %v", reply)
 	}
-	b.want("PING", "PONG")
+	if reply, _, _ := subscriber.Command([]string{"SUBSCRIBE", "a"}); fmt.Sprint(reply) != "[subscribe a 1]" {
+		t.Errorf("subscribed: %v", reply)
+	}
+	other.Command([]string{"PUBLISH", "b", "nobody listens"})
+	if reply, _, _ := other.Command([]string{"PUBLISH", "a", "one"}); reply != int64(1) {
+		t.Errorf("published: %v", reply)
+	}
+	const twice = "redis.call('PUBLISH', 'a', 'two'); return redis.call('PUBLISH', 'a', 'three')"
+	if reply, _, _ := other.Command([]string{"EVAL", twice, "0"}); reply != int64(1) {
+		t.Errorf("published by a script: %v", reply)
+	}
+	const want = "[[message a one] [message a two] [message a three]]"
+	if got := fmt.Sprint(s.ports[1].replies); got != want {
+		t.Errorf("received %s, want %s", got, want)
+	}
+	if reply, _, _ := subscriber.Command([]string{"GET", "x"}); !strings.Contains(fmt.Sprint(reply), "Can't execute") {
+		t.Errorf("a subscriber reads a key: %v", reply)
+	}
 }
 
 func TestClosedConnectionsLeaveNothing(t *testing.T) {

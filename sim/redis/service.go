@@ -1,6 +1,8 @@
 package redis
 
 import (
+	"bytes"
+	"slices"
 	"time"
 
 	"github.com/lockstep-sim/lockstep/sim"
@@ -29,7 +31,10 @@ type Options struct {
 	ScriptBudget int
 }
 
-var _ sim.Service = (*Machine)(nil)
+var (
+	_ sim.Service   = (*Machine)(nil)
+	_ sim.Announcer = (*Machine)(nil)
+)
 
 // NewMachine adds a Redis machine to a world. Its server comes from the pool, see Release.
 func NewMachine(w *sim.World, options Options) *Machine {
@@ -78,3 +83,14 @@ func (m *Machine) Restart(empty bool) {
 
 // Describe names the words of bytes that are exactly one request.
 func (m *Machine) Describe(request []byte) []string { return Describe(request) }
+
+// Unasked tells whether a segment to a client begins with a message of a channel.
+func (m *Machine) Unasked(segment []byte) bool {
+	return slices.ContainsFunc(messageStarts, func(start []byte) bool { return bytes.HasPrefix(segment, start) })
+}
+
+// messageStarts are the first bytes of messages, in both versions of the protocol.
+var messageStarts = [][]byte{
+	[]byte("*3\r\n$7\r\nmessage\r\n"), []byte("*4\r\n$8\r\npmessage\r\n"), []byte("*3\r\n$8\r\nsmessage\r\n"),
+	[]byte(">3\r\n$7\r\nmessage\r\n"), []byte(">4\r\n$8\r\npmessage\r\n"), []byte(">3\r\n$8\r\nsmessage\r\n"),
+}

@@ -162,6 +162,56 @@ func useGoRedis(p *sim.Process, protocol int, note func(string)) {
 	note(fmt.Sprintf("pttl %v", ttl.Round(time.Second)))
 }
 
+// TestFeedInAWorld listens over the direct transport: to messages, to nothing, and to the end of the connection.
+func TestFeedInAWorld(t *testing.T) {
+	got := world(t, sim.Config{Seed: 1, Taps: []sim.Tap{func(point sim.Point, m *sim.Message) {
+		if m.Unasked && (point != sim.PointReply || m.Command() != "SUBSCRIBE") {
+			t.Errorf("an unasked message at point %d, of %v", point, m.Args)
+		}
+	}}}, func(w *sim.World, redis, _ *Machine, note func(string)) {
+		w.At(10*time.Second, func() { redis.Node().Crash(false) })
+		client(w, "c1", func(p *sim.Process) {
+			r := p.NewDirectClient(sim.DirectConfig{Address: "redis"})
+			_, _, err := r.Feed(p.Context(), "SUBSCRIBE", "a", "b")
+			note(fmt.Sprint(err))
+			reply, feed, err := r.Feed(p.Context(), "SUBSCRIBE", "a")
+			note(fmt.Sprint(reply, err))
+			for err == nil {
+				reply, err = feed.Next()
+				note(fmt.Sprintf("%v %v at %v", reply, err, w.Now().Round(time.Second)))
+			}
+			_, _, err = r.Feed(p.Context(), "SUBSCRIBE", "a")
+			note(fmt.Sprint(err))
+		})
+		client(w, "c2", func(p *sim.Process) {
+			r := p.NewDirectClient(sim.DirectConfig{Address: "redis"})
+			_, feed, _ := r.Feed(p.Context(), "SUBSCRIBE", "a")
+			p.Clock().Sleep(5 * time.Second) // longer than any answer may take
+			r.Do(p.Context(), "PUBLISH", "a", "hello")
+			p.Go("closer", func() {
+				p.Clock().Sleep(time.Second)
+				feed.Close()
+				feed.Close()
+			})
+			for range 2 {
+				reply, err := feed.Next()
+				note(fmt.Sprintf("c2: %v %v", reply, err))
+			}
+			reply, err := r.Do(p.Context(), "PUBLISH", "a", "again")
+			note(fmt.Sprintf("c2: %v %v", reply, err))
+		})
+	})
+	wantNotes(t, got, []string{
+		"feed from redis: ERR a direct call has one reply: subscribe to one channel at a time",
+		"[subscribe a 1] <nil>",
+		"[message a hello] <nil> at 5s", "c2: [message a hello] <nil>",
+		"c2: <nil> connection reset by peer",
+		"c2: 1 <nil>", "[message a again] <nil> at 6s",
+		"<nil> connection reset by peer at 10s",
+		"dial redis: connection refused",
+	})
+}
+
 func TestRestartInAWorld(t *testing.T) {
 	for _, empty := range []bool{false, true} {
 		got := world(t, sim.Config{Seed: 1}, func(w *sim.World, redis, _ *Machine, note func(string)) {

@@ -45,7 +45,7 @@ func NewMachine(w *sim.World, options Options) *Machine {
 	m.node = w.NewNode(sim.NodeConfig{Name: options.Name, Service: m})
 	m.Server = New(Config{
 		Settings: Settings{options.Tick, options.Sweep, options.CounterSticks},
-		Wall:     m.node.Wall, Elapsed: m.elapsed, After: m.after, OnRequest: options.OnRequest,
+		Wall:     m.node.Wall, Elapsed: m.Elapsed, After: m.after, OnRequest: options.OnRequest,
 	})
 	return m
 }
@@ -63,7 +63,8 @@ func (m *Machine) SessionsOf(client *sim.Node) []SessionInfo {
 // time 0, and a monotonic clock is not negative. It is a multiple of all usual ticks.
 const uptime = time.Hour
 
-func (m *Machine) elapsed() time.Duration { return m.node.Monotonic() + uptime }
+// Elapsed is how long the machine has been up: what the Expiry of a session is to be compared with.
+func (m *Machine) Elapsed() time.Duration { return m.node.Monotonic() + uptime }
 
 // after runs f on the engine's goroutine once d has passed on the machine's monotonic clock. A crash drops it.
 func (m *Machine) after(d time.Duration, f func()) (cancel func()) {
