@@ -81,23 +81,60 @@
 //	    The counter behind the names of sequential nodes shows another number, at the start unless WHEN says otherwise.
 //	    > preset counter of /lock on zookeeper to 2147483646
 //
-//	add PATH on NODE [WHEN]
-//	    A third party adds a key or node, at the start unless WHEN says otherwise.
+//	add PATH [as list] on NODE [WHEN]
+//	    A third party adds a key or node, at the start unless WHEN says otherwise. A key holds a text that is no lock's,
+//	    or a list.
 //	    > add /lock/content on zookeeper
+//	    > add job as list on redis
 //
 //	remove PATH on NODE WHEN
 //	    A third party removes a key or node; the star as last part of a path means the node that was created first.
 //	    > remove /lock/* on zookeeper at 3s
 //
 //	delay event [of] CLIENT>SERVER by DURATION WHEN
-//	    The next watch event stays longer in the network, and all that follows it on its connection.
+//	    The next message that the server sends unasked (the event of a watch, a message of a channel) stays longer in the
+//	    network, and all that follows it on its connection.
 //	    > delay event of c2>zookeeper by 2s on c2 after EXISTS
+//
+//	lose event [of] CLIENT>SERVER WHEN
+//	    The next message that the server would send unasked is not sent. The connection lives on.
+//	    > lose event of c2>redis on c2 after SUBSCRIBE
+//
+//	repeat event [of] CLIENT>SERVER after DURATION WHEN
+//	    The next message that the server sends unasked is sent once more so much later: a left-over of what is past.
+//	    > repeat event of next>redis after 300ms at 1s
+//
+//	starve timers [of] NODE for DURATION WHEN
+//	    The timers of its lock do not fire, those of its program do: no renewal, no end of a wait, no watch over a
+//	    deadline. What was due fires when the time is over.
+//	    > starve timers of holder for 3s on holder after EVALSHA
+//
+//	reorder timers [of] NODE for DURATION WHEN
+//	    The same, and then the timer that was due last fires first.
+//	    > reorder timers of c1 for 500ms at 2s
+//
+//	cancel call [of] NODE [as timeout] WHEN
+//	    The call to its lock in which its program is has its context cancelled, or ended as if its time were over. Two
+//	    such faults can end an acquisition and the unlock that cleans up after it.
+//	    > cancel call of c2 on c2 after SETNX
+//	    > cancel call of next as timeout at 800ms
+//
+//	fail script [of] CLIENT>SERVER at write #N WHEN
+//	    A script of the client fails at its N-th write, the earlier ones stay: the first script that gets so far on the
+//	    connection of the request that WHEN is about.
+//	    > fail script of c1>redis at write #2 on c1 before EVALSHA #3
+//
+//	roll back NODE by DURATION WHEN
+//	    A Redis machine fails and starts again as it was so long before: its last writes are lost, as from a log that is
+//	    flushed now and then.
+//	    > roll back redis by 1s at 3s
 //
 // # NODE
 //
-// The name of a machine: a letter, then letters, digits, dots and underscores. The names "holder" and "waiter" are
-// reserved: they mean whoever plays that role at the moment, see [NodeRef]. A client holds a lock only once the reply
-// that says so has reached it: "on holder after SETNX" is not about the SETNX that makes it the holder.
+// The name of a machine: a letter, then letters, digits, dots and underscores. The names "holder", "waiter" and "next"
+// are reserved: they mean whoever plays that role at the moment, see [NodeRef]. A client holds a lock only once the
+// reply that says so has reached it: "on holder after SETNX" is not about the SETNX that makes it the holder. The
+// waiter is who has waited longest, and so is the next in line where the server keeps no queue.
 //
 // # WHEN
 //
@@ -106,13 +143,22 @@
 //	on NODE before COMMAND [#N]             when its N-th such request leaves it: the fault strikes first
 //	on NODE after COMMAND [#N]              when its N-th such request was executed and the reply has not left
 //	on NODE between COMMAND and COMMAND [#N]   when it sends the second, right after the first to the same server
+//	at deadline of NODE [+-DURATION] [#N]   when its N-th lease ends at the server, or so long after or before
 //	WHEN or WHEN                            whichever occurs first
 //
 // COMMAND is a server command, or * for any; #N is #1 unless it is given. A moment given by its meaning stays where
-// it belongs while a failing run is shrunk; a moment given by time does not.
+// it belongs while a failing run is shrunk; a moment given by time does not. The end of a lease is the first instant of
+// the last millisecond, or the tick, in which the server still counts it; a lease that is given up or extended before
+// the moment does not count.
 //
 // A fault that picks one message strikes the message that its WHEN is about, so NODE must be the link's client there.
-// With a time, that message is the first request which the client sends over the link from then on, or its reply.
+// With a time or deadline, that message is the first request which the client sends over the link from then on, or its
+// reply.
+//
+// # Swarms
+//
+// A [Swarm] makes plans by itself: each seed switches a random subset of the kinds off and draws how often the others
+// strike from a wide range.
 //
 // Words and commands may be written in any case. A DURATION is in Go's syntax (1.73s, 500ms, 1m30s), at most 24h. In
 // the text of a plan, # begins a comment unless a digit follows.

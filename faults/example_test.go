@@ -3,6 +3,7 @@ package faults_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/lockstep-sim/lockstep/faults"
 )
@@ -63,4 +64,28 @@ func ExampleValidate() {
 	fmt.Println(faults.Validate(plan, []string{"c1", "c2", "redis"}))
 	// Output:
 	// plan, entry 2: fault "cut c2-reids for 6s at 8s": there is no machine "reids"; did you mean "redis"?
+}
+
+// A swarm needs no text: it says which kinds may strike whom. Half of the kinds are off in any one seed.
+func ExampleSwarm() {
+	kinds, err := faults.ParseKinds("crash, pause, lose reply, cut")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	swarm := faults.Swarm{
+		Kinds: kinds, Clients: []string{"c1", "c2"}, Servers: []string{"redis"},
+		Horizon: 10 * time.Second, Lease: time.Second,
+	}
+	const seed = 6
+	fmt.Print(swarm.Draw(func(kind string) faults.Stream {
+		return stream{rand.New(rand.NewPCG(seed, uint64(len(kind))))}
+	}))
+	// Output:
+	// crash c1 at deadline of holder -1ms
+	// crash waiter silent on next after *
+	// pause redis for 10.026ms at 3.099s
+	// pause c2 for 67.837ms on c1 before * #2
+	// lose reply of holder>redis on holder after * #4
+	// cut holder-redis for 703ms at 8.042s
 }

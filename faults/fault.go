@@ -18,15 +18,18 @@ type Fault struct {
 	Manner   Manner   // Crash, LoseRequest, LoseReply, Cut: what the peers see
 	Empty    bool     // Restart: a server comes back without its data
 	Identity Identity // Restart: whom a client takes itself for
+	Timeout  bool     // CancelCall: the call is told that its time is over, not that it was called off
+	List     bool     // AddPath: what is added is a list, which is no value that a lock expects
 
-	// By is the added latency of a delay, the size of a clock's step, the offset that a clock is set to, or the
-	// greatest deviation of a single reading of a clock with jitter.
+	// By is the added latency of a delay, how far a server is rolled back, how long after an event its repetition leaves,
+	// the size of a clock's step, the offset that a clock is set to, or the greatest deviation of a single reading of a
+	// clock with jitter.
 	By    time.Duration
 	Drift int64         // ClockDrift: parts per million that the clock runs too fast; negative is too slow
 	For   time.Duration // how long the fault stays, for the kinds that end by themselves
 	// Path is what is counted, added or removed on a server: a key or the path of a node.
 	Path  string
-	Count int64 // PresetCounter: the number that the counter shows
+	Count int64 // PresetCounter: the number that the counter shows; FailScript: the write that fails, from 1
 
 	When When
 }
@@ -55,7 +58,15 @@ const (
 	PresetCounter // the counter behind the names of sequential nodes shows another number
 	AddPath       // a third party adds a key or node on a server
 	RemovePath    // a third party removes one
-	DelayEvent    // a watch event, and all that follows it on its connection, stays longer in the network
+	DelayEvent    // an unasked message, and all that follows it on its connection, stays longer in the network
+	LoseEvent     // an unasked message is never sent
+	RepeatEvent   // an unasked message is sent once more, later
+
+	StarveTimers  // the timers of a client's lock do not fire for a while
+	ReorderTimers // the same, and then the last one fires first
+	CancelCall    // the call to the lock that a client is in is called off
+	FailScript    // a script fails at one of its writes and keeps the earlier ones
+	RollBack      // a server restarts as it was before its last writes
 )
 
 // Kinds returns all kinds in their order.
@@ -84,19 +95,23 @@ func (k Kind) Syntax() string {
 }
 
 // StrikesRequest says that the fault picks one request of its Link: the one that its When names.
-func (k Kind) StrikesRequest() bool { return k == LoseRequest || k == DelayRequest }
+func (k Kind) StrikesRequest() bool { return k == LoseRequest || k == DelayRequest || k == FailScript }
 
 // StrikesReply says that the fault picks one reply on its Link: the one to the request that its When names.
 func (k Kind) StrikesReply() bool { return k == LoseReply || k == DelayReply }
 
-// StrikesServer says that only the program of the machine can carry the fault out: see InjectorOptions.Act.
-func (k Kind) StrikesServer() bool {
-	return k == ExpireSession || k == PresetCounter || k == AddPath || k == RemovePath
+// StrikesEvent says that the fault picks one message that the server of its Link sends unasked: the event of a watch,
+// or a message of a channel. It is the next one once its When has come.
+func (k Kind) StrikesEvent() bool { return k == DelayEvent || k == LoseEvent || k == RepeatEvent }
+
+// StrikesProgram says that only the program of the machine can carry the fault out: see InjectorOptions.Act.
+func (k Kind) StrikesProgram() bool {
+	return k == ExpireSession || k == PresetCounter || k == AddPath || k == RemovePath || k == CancelCall
 }
 
 // NodeRef is the name of a machine, or a role that some machine plays when the fault strikes.
 //
-// The names Holder and Waiter are reserved for roles. Who plays a role is not known to this package: the one who
+// The names Holder, Waiter and Next are reserved for roles. Who plays a role is not known to this package: the one who
 // applies the fault asks the run, at the moment of striking.
 type NodeRef string
 
@@ -104,13 +119,14 @@ type NodeRef string
 const (
 	Holder NodeRef = "holder" // the client that believes it holds the lock
 	Waiter NodeRef = "waiter" // a client that waits for the lock
+	Next   NodeRef = "next"   // the client that is the next in line
 )
 
 // IsRole says whether the reference names a role instead of a machine.
 func (n NodeRef) IsRole() bool { return slices.Contains(roles, n) }
 
 // roles lists the reserved names.
-var roles = []NodeRef{Holder, Waiter}
+var roles = []NodeRef{Holder, Waiter, Next}
 
 // Link is what lies between two machines.
 //
@@ -179,7 +195,7 @@ func (f Fault) Equal(other Fault) bool {
 	return f.Kind == other.Kind && f.Node == other.Node && f.Link == other.Link &&
 		f.Manner == other.Manner && f.Empty == other.Empty && f.Identity == other.Identity &&
 		f.By == other.By && f.Drift == other.Drift && f.For == other.For &&
-		f.Path == other.Path && f.Count == other.Count &&
+		f.Timeout == other.Timeout && f.List == other.List && f.Path == other.Path && f.Count == other.Count &&
 		slices.Equal(f.When, other.When)
 }
 

@@ -1,6 +1,9 @@
 package faults
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // form is how faults of one kind are written. Text is read and written from it, and the documentation is checked
 // against it: a new kind of fault is a new line in forms.
@@ -38,9 +41,16 @@ var forms = []form{
 	{PresetCounter, []clause{
 		word("preset"), word("counter"), optional("of"), target, word("on"), node, counter, whenOrStart,
 	}},
-	{AddPath, []clause{word("add"), target, word("on"), node, whenOrStart}},
+	{AddPath, []clause{word("add"), target, list, word("on"), node, whenOrStart}},
 	{RemovePath, []clause{word("remove"), target, word("on"), node, when}},
 	{DelayEvent, []clause{word("delay"), word("event"), optional("of"), connection, latency, when}},
+	{LoseEvent, []clause{word("lose"), word("event"), optional("of"), connection, when}},
+	{RepeatEvent, []clause{word("repeat"), word("event"), optional("of"), connection, interval, when}},
+	{StarveTimers, []clause{word("starve"), word("timers"), optional("of"), node, duration, when}},
+	{ReorderTimers, []clause{word("reorder"), word("timers"), optional("of"), node, duration, when}},
+	{CancelCall, []clause{word("cancel"), word("call"), optional("of"), node, timeout, when}},
+	{FailScript, []clause{word("fail"), word("script"), optional("of"), connection, write, when}},
+	{RollBack, []clause{word("roll"), word("back"), node, latency, when}},
 }
 
 // formOf finds the form of a kind.
@@ -86,15 +96,13 @@ func optional(text string) clause {
 	return clause{syntax: "[" + text + "]", word: text, optional: true}
 }
 
-// number is a value that may be a range. The preposition stands before it, if there is one.
-func number(syntax, preposition string, q quantity, field func(*Fault) *int64) clause {
-	if preposition != "" {
-		syntax = preposition + " " + syntax
-	}
+// number is a value that may be a range. The words of before stand before it.
+func number(syntax, before string, q quantity, field func(*Fault) *int64) clause {
+	prepositions := strings.Fields(before)
 	return clause{
-		syntax: syntax,
+		syntax: strings.Join(append(slices.Clone(prepositions), syntax), " "),
 		read: func(p *parser, t *Template) error {
-			if preposition != "" {
+			for _, preposition := range prepositions {
 				if _, ok := p.accept(preposition); !ok {
 					return p.expected("")
 				}
@@ -104,9 +112,7 @@ func number(syntax, preposition string, q quantity, field func(*Fault) *int64) c
 			return err
 		},
 		write: func(w *writer, t Template) {
-			if preposition != "" {
-				w.add(preposition)
-			}
+			w.add(prepositions...)
 			w.add(q.text(*field(&t.low), *field(&t.high)))
 		},
 	}
@@ -116,10 +122,12 @@ func number(syntax, preposition string, q quantity, field func(*Fault) *int64) c
 var (
 	duration     = number("DURATION", "for", length, forField)
 	latency      = number("DURATION", "by", length, byField)
+	interval     = number("DURATION", "after", length, byField)
 	amount       = number("DURATION", "", spread, byField)
 	signedAmount = number("+-DURATION", "", shift, byField)
 	drift        = number("+-Nppm", "", rate, driftField)
 	counter      = number("N", "to", count, countField)
+	write        = number("#N", "at write", ordinal, countField)
 )
 
 // target is a key or the path of a node on a server.
@@ -178,19 +186,39 @@ var manner = clause{
 	},
 }
 
-// emptiness says that a server's data is gone.
-var emptiness = clause{
-	syntax: "[empty]",
-	read: func(p *parser, t *Template) error {
-		_, found := p.accept("empty")
-		t.low.Empty, t.high.Empty = found, found
-		return nil
-	},
-	write: func(w *writer, t Template) {
-		if t.low.Empty {
-			w.add("empty")
-		}
-	},
+// The choices that are made by words which are there or not.
+var (
+	// emptiness says that a server's data is gone.
+	emptiness = choice("empty", func(f *Fault) *bool { return &f.Empty })
+	// timeout says that a call is told that its time is over.
+	timeout = choice("as timeout", func(f *Fault) *bool { return &f.Timeout })
+	// list says that what is added is no text.
+	list = choice("as list", func(f *Fault) *bool { return &f.List })
+)
+
+// choice is a property of the fault that it has when the words stand there.
+func choice(text string, field func(*Fault) *bool) clause {
+	words := strings.Fields(text)
+	return clause{
+		syntax: "[" + text + "]",
+		read: func(p *parser, t *Template) error {
+			if _, found := p.accept(words[0]); !found {
+				return nil
+			}
+			for _, word := range words[1:] {
+				if _, ok := p.accept(word); !ok {
+					return p.expected("")
+				}
+			}
+			*field(&t.low), *field(&t.high) = true, true
+			return nil
+		},
+		write: func(w *writer, t Template) {
+			if *field(&t.low) {
+				w.add(words...)
+			}
+		},
+	}
 }
 
 // identity says whom a client takes itself for; the default is not written. A machine is a server that has data or a

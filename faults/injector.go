@@ -16,11 +16,14 @@ type Injector struct {
 	world   *sim.World
 	options InjectorOptions
 	armed   []*armedFault
+	waiting int             // faults that have not struck
 	last    map[pair]string // the command that a client sent last to a server
 	cuts    map[*sim.Link]*cutCount
 	pauses  map[*sim.Process]int // how many faults hold an incarnation still
 	downs   map[*sim.Process]int // how many faults keep what ended with this incarnation away
+	starved map[*sim.Process]int // how many faults hold the timers of an incarnation's lock
 	conns   map[uint64]*conn
+	leases  map[leaseKey]*leaseEnd
 	healed  bool
 }
 
@@ -36,9 +39,13 @@ type InjectorOptions struct {
 	Role func(role NodeRef) string
 	// BeforeRestart is told of a restart before the machine comes back, so that a client can be given its identity.
 	BeforeRestart func(machine string, fault Fault)
-	// Act carries out a fault that only the program of a server can (see Kind.StrikesServer), and tells whether there was
-	// something to strike. machine is the fault's Node: for ExpireSession the client.
+	// Act carries out a fault that only the program of a machine can (see Kind.StrikesProgram), and tells whether there
+	// was something to strike. machine is the fault's Node: for ExpireSession and CancelCall the client. Of a RollBack
+	// it is the part that is about data; the restart follows.
 	Act func(machine string, fault Fault) bool
+	// FailScript has the first script that gets so far on a connection of a server fail at its n-th write. The server asks
+	// strike when that comes about, and goes on as if nothing had been when the answer is false.
+	FailScript func(server string, conn uint64, n int64, strike func() bool)
 	// Struck is told of every strike, before its effect: the fault's place in the plan, and the machine that is struck
 	// ("" for a link).
 	Struck func(index int, fault Fault, machine string)
@@ -72,7 +79,8 @@ type cutCount struct{ silent, reset int }
 func NewInjector(world *sim.World, plan Plan, options InjectorOptions) *Injector {
 	i := &Injector{
 		world: world, options: options, last: map[pair]string{}, cuts: map[*sim.Link]*cutCount{},
-		pauses: map[*sim.Process]int{}, downs: map[*sim.Process]int{}, conns: map[uint64]*conn{},
+		pauses: map[*sim.Process]int{}, downs: map[*sim.Process]int{}, starved: map[*sim.Process]int{},
+		conns: map[uint64]*conn{}, leases: map[leaseKey]*leaseEnd{}, waiting: len(plan),
 	}
 	for index, fault := range plan {
 		a := &armedFault{Fault: fault, index: index, counts: make([]int64, len(fault.When))}
@@ -97,7 +105,7 @@ func (i *Injector) Strikes() []int {
 
 // Tap watches the requests of the world; it is a sim.Tap.
 func (i *Injector) Tap(point sim.Point, m *sim.Message) {
-	if i.healed {
+	if i.healed || i.waiting == 0 {
 		return
 	}
 	if point == sim.PointSend {
@@ -126,7 +134,7 @@ func (i *Injector) atSend(a *armedFault, m *sim.Message) {
 	switch {
 	case a.replyTo.conn != 0 && !i.conns[a.replyTo.conn].broken:
 		return
-	case a.Kind == DelayEvent && a.pending:
+	case a.Kind.StrikesEvent() && a.pending:
 		return // no request is meant
 	case a.waits(): // also when the reply that was meant cannot come any more: then this request's is the one
 		if i.ofLink(a, m) {
@@ -149,10 +157,9 @@ func (a *armedFault) arrived(m *sim.Message) {
 // atReply looks at a request that was executed and whose reply is about to leave.
 func (i *Injector) atReply(a *armedFault, m *sim.Message) {
 	if m.Unasked {
-		if a.Kind == DelayEvent && a.pending && i.ofLink(a, m) {
-			m.Delay(a.By)
+		if a.Kind.StrikesEvent() && a.pending && i.ofLink(a, m) {
 			a.pending = false
-			i.struck(a, "")
+			i.strikeEvent(a, m)
 		}
 		return
 	}
@@ -214,7 +221,7 @@ func (i *Injector) ofLink(a *armedFault, m *sim.Message) bool {
 }
 
 func (a *armedFault) strikesMessage() bool {
-	return a.Kind.StrikesRequest() || a.Kind.StrikesReply() || a.Kind == DelayEvent
+	return a.Kind.StrikesRequest() || a.Kind.StrikesReply() || a.Kind.StrikesEvent()
 }
 
 // moment is when one of a fault's triggers occurs; m is the message that made it occur, nil for an instant.
@@ -223,10 +230,10 @@ func (i *Injector) moment(a *armedFault, m *sim.Message) {
 	case i.healed || a.done || a.waits():
 	case a.Kind == Slow || a.Kind == Cut:
 		i.strikeLink(a)
-	case a.Kind == DelayEvent:
+	case a.Kind.StrikesEvent():
 		a.pending = true
-	case a.Kind.StrikesServer():
-		i.strikeServer(a)
+	case a.Kind.StrikesProgram():
+		i.strikeProgram(a)
 	case !a.strikesMessage():
 		i.strikeMachine(a)
 	case m == nil:
@@ -258,6 +265,36 @@ func (i *Injector) strikeRequest(a *armedFault, m *sim.Message) {
 		m.Lose(a.Manner == Reset)
 	case DelayRequest:
 		m.Delay(a.By)
+	case FailScript:
+		i.failScript(a, m)
+		return
+	}
+	i.struck(a, "")
+}
+
+// failScript arms the server. Whether the script gets as far as the write that fails only the server finds out.
+func (i *Injector) failScript(a *armedFault, m *sim.Message) {
+	i.finish(a)
+	if i.options.FailScript == nil {
+		return
+	}
+	i.options.FailScript(m.Server().Name(), m.Conn(), a.Count, func() bool {
+		if !i.healed {
+			i.tell(a, "")
+		}
+		return !i.healed
+	})
+}
+
+// strikeEvent strikes a message that a server sends unasked.
+func (i *Injector) strikeEvent(a *armedFault, m *sim.Message) {
+	switch a.Kind {
+	case DelayEvent:
+		m.Delay(a.By)
+	case LoseEvent:
+		m.Vanish()
+	case RepeatEvent:
+		m.Repeat(a.By)
 	}
 	i.struck(a, "")
 }
@@ -278,8 +315,18 @@ func (i *Injector) strikeReply(a *armedFault, m *sim.Message) {
 
 // struck ends a fault's wait and tells of it.
 func (i *Injector) struck(a *armedFault, machine string) {
-	a.strikes++
+	i.finish(a)
+	i.tell(a, machine)
+}
+
+// finish ends a fault's wait.
+func (i *Injector) finish(a *armedFault) {
 	a.done = true
+	i.waiting--
+}
+
+func (i *Injector) tell(a *armedFault, machine string) {
+	a.strikes++
 	if i.options.Struck != nil {
 		i.options.Struck(a.index, a.Fault, machine)
 	}
@@ -289,6 +336,9 @@ func (i *Injector) struck(a *armedFault, machine string) {
 func (i *Injector) strikeMachine(a *armedFault) {
 	node := i.world.Node(i.resolve(a.Node))
 	if node == nil || node.Crashed() && !i.strikesDead(a.Kind, node.Process()) {
+		return
+	}
+	if a.Kind == RollBack && (i.options.Act == nil || !i.options.Act(node.Name(), a.Fault)) {
 		return
 	}
 	a.process = node.Process()
@@ -303,6 +353,9 @@ func (i *Injector) strikeMachine(a *armedFault) {
 			i.options.BeforeRestart(node.Name(), a.Fault)
 		}
 		node.Restart(a.Empty)
+	case RollBack: // its program has forgotten its last writes already
+		i.forget(node.Name())
+		node.Restart(false)
 	case Down:
 		i.forget(node.Name())
 		node.Crash(false)
@@ -310,6 +363,9 @@ func (i *Injector) strikeMachine(a *armedFault) {
 	case Pause:
 		node.Pause()
 		i.hold(i.pauses, a, resume)
+	case StarveTimers, ReorderTimers:
+		node.HoldTimers()
+		i.hold(i.starved, a, a.releaseTimers)
 	case ClockStep:
 		node.StepClock(a.By)
 	case ClockOffset:
@@ -321,9 +377,9 @@ func (i *Injector) strikeMachine(a *armedFault) {
 	}
 }
 
-// strikeServer has a server do what the fault says. What is there to be struck only the server knows, so it is asked
+// strikeProgram has a program do what the fault says. What is there to be struck only the program knows, so it is asked
 // first, and a strike that found nothing is none.
-func (i *Injector) strikeServer(a *armedFault) {
+func (i *Injector) strikeProgram(a *armedFault) {
 	machine := i.resolve(a.Node)
 	if i.options.Act != nil && machine != "" && i.options.Act(machine, a.Fault) {
 		i.struck(a, machine)
@@ -335,7 +391,7 @@ func (i *Injector) strikeServer(a *armedFault) {
 // taken down.
 func (i *Injector) strikesDead(kind Kind, process *sim.Process) bool {
 	switch kind {
-	case Crash, Pause:
+	case Crash, Pause, StarveTimers, ReorderTimers:
 		return false
 	case Down:
 		return i.downs[process] > 0
@@ -360,6 +416,13 @@ func (i *Injector) hold(holds map[*sim.Process]int, a *armedFault, end func(*sim
 func resume(process *sim.Process) {
 	if node := process.Node(); node.Process() == process {
 		node.Resume()
+	}
+}
+
+// releaseTimers lets the timers of an incarnation fire again, if it is still there.
+func (a *armedFault) releaseTimers(process *sim.Process) {
+	if node := process.Node(); node.Process() == process {
+		node.ReleaseTimers(a.Kind == ReorderTimers)
 	}
 }
 
@@ -474,6 +537,8 @@ func (i *Injector) Heal() {
 		switch a.Kind {
 		case Pause:
 			resume(a.process)
+		case StarveTimers, ReorderTimers:
+			a.releaseTimers(a.process)
 		case Down:
 			i.bringBack(a.process)
 		case ClockDrift:

@@ -17,19 +17,25 @@ import (
 //	FAULT                   a fault of the plan, as text
 //	> CLIENT T COMMAND      the client sends a request when its own clock has run for so long; it waits for the reply
 //	> CLIENT' T COMMAND     the same by a second program of that client, over a connection of its own
-//	> T holder|waiter NAME  from here on NAME plays the role; "-" = nobody does
+//	> CLIENT* T NAME        a timer of the client's library fires then
+//	> T holder|waiter|next NAME  from here on NAME plays the role; "-" = nobody does
+//	> T idle NAME           the program of NAME has nothing to do that could be cancelled
+//	> T lease NAME T        the server's lease of NAME ends then
+//	> T gone NAME           NAME has no lease any more
 //	> T clocks              all clocks that do not show true time, wall/monotonic
 //	> T heal                everything heals
 //
-// A restarted client goes on with the requests that are still to come. What is printed is what happened, with true time
-// in milliseconds, and how often each fault struck. Write the results anew with -rewrite.
+// LISTEN is a request after which the client hears of every PUBLISH. FailScript is answered by a server whose every
+// request is a script that writes once. A restarted client goes on with the requests that are still to come. What is
+// printed is what happened, with true time in milliseconds, and how often each fault struck. Write the results anew
+// with -rewrite.
 func TestInjector(t *testing.T) {
 	datadriven.Walk(t, "testdata/injector", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd != "run" {
 				d.Fatalf(t, "unknown command %q", d.Cmd)
 			}
-			s := &injectorScript{t: t, roles: map[NodeRef]string{}}
+			s := &injectorScript{t: t, roles: map[NodeRef]string{}, failing: map[uint64]func() bool{}}
 			if err := s.parse(d.Input); err != nil {
 				d.Fatalf(t, "%v", err)
 			}
@@ -49,6 +55,8 @@ type injectorScript struct {
 	executed int
 	zero     time.Time // what all clocks show at the start
 	roles    map[NodeRef]string
+	ears     []*sim.ServiceConn     // of who listens
+	failing  map[uint64]func() bool // by connection
 	log      strings.Builder
 }
 
@@ -122,6 +130,14 @@ func (s *injectorScript) play(w *sim.World) {
 	s.zero = w.Node("server").Wall().Round(0)
 	s.injector = NewInjector(w, s.plan, InjectorOptions{
 		Role: func(role NodeRef) string { return s.roles[role] },
+		Act: func(machine string, fault Fault) bool {
+			s.say("%s is asked to %v", machine, fault.Kind)
+			return s.roles["idle"] != machine
+		},
+		FailScript: func(server string, conn uint64, n int64, strike func() bool) {
+			s.say("%s will fail a script at write %d", server, n)
+			s.failing[conn] = strike
+		},
 		BeforeRestart: func(machine string, fault Fault) {
 			s.say("%s is about to come back as %v", machine, fault.Identity)
 		},
@@ -142,6 +158,11 @@ func (s *injectorScript) play(w *sim.World) {
 
 // start runs the programs of a client.
 func (s *injectorScript) start(p *sim.Process) {
+	for _, r := range s.requests {
+		if r.program == p.Node().Name()+"*" && r.at >= s.world.Now() {
+			p.LibraryClock().AfterFunc(r.at-s.world.Now(), func() { s.report(p, 2, r.program, "timer", r.command) })
+		}
+	}
 	for lane, suffix := range []string{"", "'"} {
 		var mine []scriptedRequest
 		for _, r := range s.requests {
@@ -162,14 +183,27 @@ func (s *injectorScript) program(p *sim.Process, lane uint64, requests []scripte
 		if wait := r.at - p.Clock().Since(epoch); wait > 0 {
 			p.Clock().Sleep(wait)
 		}
-		reply, err := client.Do(p.Context(), r.command)
-		p.Do(lane, func() {
-			if err != nil {
-				reply = err
+		if r.command == "LISTEN" {
+			_, feed, err := client.Feed(p.Context(), r.command)
+			for err == nil {
+				var event any
+				if event, err = feed.Next(); err == nil {
+					s.report(p, lane, r.program, "hears", event)
+				}
 			}
-			s.say("%s: %s -> %v", r.program, r.command, reply)
-		})
+			return
+		}
+		reply, err := client.Do(p.Context(), r.command)
+		if err != nil {
+			reply = err
+		}
+		s.report(p, lane, r.program, r.command+" ->", reply)
 	}
+}
+
+// report says on the engine's goroutine what a program was told.
+func (s *injectorScript) report(p *sim.Process, lane uint64, program, what string, told any) {
+	p.Do(lane, func() { s.say("%s: %s %v", program, what, told) })
 }
 
 func (s *injectorScript) act(words []string) {
@@ -177,6 +211,14 @@ func (s *injectorScript) act(words []string) {
 	case "heal":
 		s.say("heal")
 		s.injector.Heal()
+	case "lease":
+		at, err := time.ParseDuration(words[2])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.injector.Lease("server", words[1], at)
+	case "gone":
+		s.injector.LeaseGone("server", words[1])
 	case "clocks":
 		var shown []string
 		for _, n := range s.world.Nodes() {
@@ -196,7 +238,7 @@ func (s *injectorScript) act(words []string) {
 type countingService struct{ *injectorScript }
 
 func (c countingService) Accept(conn *sim.ServiceConn) sim.Session {
-	return countingSession{c.injectorScript, conn.Client().Name()}
+	return countingSession{c.injectorScript, conn}
 }
 
 func (c countingService) Describe([]byte) []string { return nil }
@@ -210,13 +252,25 @@ func (c countingService) Restart(empty bool) {
 
 type countingSession struct {
 	*injectorScript
-	client string
+	conn *sim.ServiceConn
 }
 
 func (c countingSession) Command(args []string) (any, []byte, bool) {
 	c.executed++
 	reply := fmt.Sprint("#", c.executed)
-	c.say("server executes %s of %s", args[0], c.client)
+	c.say("server executes %s of %s", args[0], c.conn.Client().Name())
+	if strike := c.failing[c.conn.ID()]; strike != nil && strike() {
+		delete(c.failing, c.conn.ID())
+		reply = "failed"
+	}
+	switch args[0] {
+	case "LISTEN":
+		c.ears = append(c.ears, c.conn)
+	case "PUBLISH":
+		for _, ear := range c.ears {
+			ear.Push("event "+reply, []byte("event "+reply))
+		}
+	}
 	return reply, []byte(reply), false
 }
 

@@ -10,10 +10,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// roundTrips is how many random faults TestRoundTrip tries. The long run is
+// roundTrips is how many random plans TestPlanRoundTrip tries. The long run is
 //
-//	go test ./faults -run TestRoundTrip -faults.roundtrips 1000000
-var roundTrips = flag.Int("faults.roundtrips", 100_000, "how many random faults are written and read back")
+//	go test ./faults -run TestPlanRoundTrip -faults.roundtrips 1000000 -timeout 1h
+var roundTrips = flag.Int("faults.roundtrips", 20_000, "how many random plans are written and read back")
 
 // checkTimes is rapid.Check with its number of checks set for this test alone, unless the user set it.
 func checkTimes(t *testing.T, times int, property func(*rapid.T)) {
@@ -33,7 +33,7 @@ func checkTimes(t *testing.T, times int, property func(*rapid.T)) {
 
 // TestRoundTrip writes random faults of every kind and reads them back.
 func TestRoundTrip(t *testing.T) {
-	checkTimes(t, *roundTrips, func(t *rapid.T) {
+	checkTimes(t, 20_000, func(t *rapid.T) {
 		fault := drawFault(t)
 		text := fault.String()
 		back, err := Parse(text)
@@ -46,9 +46,10 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
+// TestPlanRoundTrip writes random plans and reads them back.
 func TestPlanRoundTrip(t *testing.T) {
-	checkTimes(t, 2000, func(t *rapid.T) {
-		plan := Plan(rapid.SliceOfN(rapid.Custom(drawFault), 0, 20).Draw(t, "plan"))
+	checkTimes(t, *roundTrips, func(t *rapid.T) {
+		plan := Plan(rapid.SliceOfN(rapid.Custom(drawFault), 0, 6).Draw(t, "plan"))
 		back, err := ParsePlan(plan.String())
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, plan)
@@ -111,7 +112,9 @@ func (s rapidStream) Between(low, high int64) int64 {
 }
 
 var (
-	nodeNames    = rapid.OneOf(rapid.SampledFrom([]string{"c1", "redis", "holder", "waiter", "at", "or", "on"}), names)
+	nodeNames = rapid.OneOf(rapid.SampledFrom([]string{
+		"c1", "redis", "holder", "waiter", "next", "at", "or", "on",
+	}), names)
 	names        = rapid.StringMatching(`[A-Za-z][A-Za-z0-9_.]{0,8}`)
 	commandNames = rapid.OneOf(rapid.SampledFrom([]string{"*", "GETSET", "AND", "OR", "-", "/"}),
 		rapid.StringMatching(`[A-Z0-9/-]{1,8}`))
@@ -139,7 +142,7 @@ func drawNumber(t *rapid.T, label string, q quantity) int64 {
 func drawFault(t *rapid.T) Fault {
 	f := Fault{Kind: rapid.SampledFrom(Kinds()).Draw(t, "kind")}
 	switch f.Kind {
-	case Slow, Cut, LoseRequest, LoseReply, DelayRequest, DelayReply, DelayEvent:
+	case Slow, Cut, LoseRequest, LoseReply, DelayRequest, DelayReply, DelayEvent, LoseEvent, RepeatEvent, FailScript:
 		f.Link = drawLink(t, f.Kind == Slow || f.Kind == Cut)
 	default:
 		f.Node = drawNode(t, "node")
@@ -154,7 +157,10 @@ func drawFault(t *rapid.T) Fault {
 		}
 	case PresetCounter, AddPath, RemovePath:
 		f.Path = rapid.StringMatching(`[!"$-~][!-~]{0,20}`).Draw(t, "path")
+	case CancelCall:
+		f.Timeout = rapid.Bool().Draw(t, "timeout")
 	}
+	f.List = f.Kind == AddPath && rapid.Bool().Draw(t, "list")
 	for i, value := range values(&f) {
 		if quantities := usedBy(f.Kind); quantities[i] != nil {
 			*value.number = drawNumber(t, "number", *quantities[i])
@@ -169,11 +175,11 @@ func drawFault(t *rapid.T) Fault {
 // usedBy tells which of the numbers By, Drift, For and Count a kind uses, in the order of values.
 func usedBy(kind Kind) [4]*quantity {
 	switch kind {
-	case Pause, Cut, Down:
+	case Pause, Cut, Down, StarveTimers, ReorderTimers:
 		return [4]*quantity{nil, nil, &length}
 	case Slow:
 		return [4]*quantity{&length, nil, &length}
-	case DelayRequest, DelayReply, DelayEvent:
+	case DelayRequest, DelayReply, DelayEvent, RepeatEvent, RollBack:
 		return [4]*quantity{&length}
 	case ClockStep, ClockOffset:
 		return [4]*quantity{&shift}
@@ -183,6 +189,8 @@ func usedBy(kind Kind) [4]*quantity {
 		return [4]*quantity{nil, &rate}
 	case PresetCounter:
 		return [4]*quantity{3: &count}
+	case FailScript:
+		return [4]*quantity{3: &ordinal}
 	default:
 		return [4]*quantity{}
 	}
@@ -198,9 +206,9 @@ func drawLink(t *rapid.T, bothAllowed bool) Link {
 }
 
 func drawTrigger(t *rapid.T, f Fault) Trigger {
-	moments := []Moment{AtTime, BeforeRequest, BetweenRequests, AfterExecution}
+	moments := []Moment{AtTime, AtDeadline, BeforeRequest, BetweenRequests, AfterExecution}
 	if f.Kind.StrikesRequest() {
-		moments = moments[:3]
+		moments = moments[:4]
 	}
 	trigger := Trigger{Moment: rapid.SampledFrom(moments).Draw(t, "moment")}
 	if trigger.Moment == AtTime {
@@ -210,6 +218,14 @@ func drawTrigger(t *rapid.T, f Fault) Trigger {
 		return trigger
 	}
 	trigger.Node = drawNode(t, "on")
+	if trigger.Moment == AtDeadline {
+		if trigger.Node.IsRole() {
+			trigger.Node = Holder
+		}
+		trigger.At = time.Duration(drawNumber(t, "at", shift))
+		trigger.Nth = rapid.Int64Range(1, ordinal.most).Draw(t, "nth")
+		return trigger
+	}
 	if f.Kind.StrikesRequest() || f.Kind.StrikesReply() {
 		trigger.Node = f.Link.From
 	}
@@ -233,9 +249,13 @@ func drawTemplate(t *rapid.T) Template {
 	}
 	for i, trigger := range template.high.When {
 		at, nth := numbers[4+2*i].number, numbers[5+2*i].number
-		if trigger.Moment == AtTime {
+		switch trigger.Moment {
+		case AtTime:
 			widen(t, at, instant)
-		} else {
+		case AtDeadline:
+			widen(t, at, shift)
+			widen(t, nth, ordinal)
+		default:
 			widen(t, nth, ordinal)
 		}
 	}
@@ -270,6 +290,12 @@ func TestCheckRefusesFieldsThatTheKindDoesNotUse(t *testing.T) {
 		}
 		if fault.Kind != Restart {
 			spare = append(spare, func() { broken.Empty = true }, func() { broken.Identity = NewIdentity })
+		}
+		if fault.Kind != CancelCall {
+			spare = append(spare, func() { broken.Timeout = true })
+		}
+		if fault.Kind != AddPath {
+			spare = append(spare, func() { broken.List = true })
 		}
 		if fault.Node == "" {
 			spare = append(spare, func() { broken.Node = "c1" })

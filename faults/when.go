@@ -21,14 +21,16 @@ func (w When) String() string {
 // Trigger is one moment of a run, given by true time or by what it means.
 type Trigger struct {
 	Moment Moment
-	At     time.Duration // AtTime: true time since the start of the run
+	// At is, for AtTime, true time since the start of the run; for AtDeadline, how long after the deadline, negative for
+	// before it.
+	At time.Duration
 
-	Node NodeRef // the client whose requests are counted; empty for AtTime
+	Node NodeRef // the client whose requests or leases are counted; empty for AtTime
 	// Command is the server command that is waited for, in upper case, or AnyCommand. Compare without regard to case.
 	Command string
 	// Previous is, for BetweenRequests, the command that this client sent last to the same server, or AnyCommand.
 	Previous string
-	// Nth counts the requests that fit, from 1; it is 0 for AtTime.
+	// Nth counts the requests or leases that fit, from 1; it is 0 for AtTime.
 	Nth int64
 }
 
@@ -37,8 +39,8 @@ type Moment int
 
 // The moments that a Trigger can name.
 const (
-	// AtTime is an instant of true time. A fault that picks one message takes the first request that the client sends
-	// over the link from then on, or the reply to it.
+	// AtTime is an instant of true time. At an instant, a fault that picks one message takes the first request that the
+	// client sends over the link from then on, or the reply to it.
 	AtTime Moment = iota
 	// BeforeRequest is when the n-th such request leaves the client: the fault strikes first.
 	BeforeRequest
@@ -47,7 +49,13 @@ const (
 	// BetweenRequests is when the client sends Command while the last thing that it sent to the same server was
 	// Previous; the n-th such pair is meant. The fault strikes before Command leaves.
 	BetweenRequests
+	// AtDeadline is when the n-th lease of the client comes to its end, or so long before or after. A lease that is given
+	// up or moved before that moment does not count.
+	AtDeadline
 )
+
+// IsInstant says that the moment is an instant of its own, not one in the life of a request.
+func (m Moment) IsInstant() bool { return m == AtTime || m == AtDeadline }
 
 // AnyCommand stands for every command.
 const AnyCommand = "*"
@@ -71,6 +79,11 @@ func triggerText(low, high Trigger) string {
 		text = fmt.Sprintf("on %s after %s", low.Node, low.Command)
 	case BetweenRequests:
 		text = fmt.Sprintf("on %s between %s and %s", low.Node, low.Previous, low.Command)
+	case AtDeadline:
+		text = fmt.Sprintf("at deadline of %s", low.Node)
+		if low.At != 0 || high.At != 0 {
+			text += " " + shift.text(int64(low.At), int64(high.At))
+		}
 	default:
 		return fmt.Sprintf("Moment(%d)", int(low.Moment))
 	}
@@ -117,9 +130,52 @@ func (p *parser) trigger() (low, high Trigger, err error) {
 	if _, ok := p.accept("start"); ok {
 		return low, high, nil
 	}
+	if _, ok := p.accept("deadline"); ok {
+		return p.deadlineTrigger()
+	}
 	from, to, err := p.span(instant)
 	low.At, high.At = time.Duration(from), time.Duration(to)
 	return low, high, err
+}
+
+// deadlineUsage shows how a trigger by the end of a lease is written.
+const deadlineUsage = "at deadline of NODE [+-DURATION] [#N]"
+
+// deadlineTrigger reads what follows "at deadline".
+func (p *parser) deadlineTrigger() (low, high Trigger, err error) {
+	p.usage = deadlineUsage
+	if _, ok := p.accept("of"); !ok {
+		return low, high, p.expected("")
+	}
+	start := p.token()
+	low.Moment = AtDeadline
+	if low.Node, err = p.node(); err != nil {
+		return low, high, err
+	}
+	if low.Node.IsRole() && low.Node != Holder {
+		return low, high, p.errorAt(start, fmt.Sprintf("%s has no lease: name a machine or %s", low.Node, Holder))
+	}
+	high = low
+	if text := p.token().text; strings.HasPrefix(text, "+") || strings.HasPrefix(text, "-") {
+		from, to, err := p.span(shift)
+		if err != nil {
+			return low, high, err
+		}
+		low.At, high.At = time.Duration(from), time.Duration(to)
+	} else {
+		p.note("+1ms")
+	}
+	low.Nth, high.Nth, err = p.nth()
+	return low, high, err
+}
+
+// nth reads a number such as "#2", which may be left out.
+func (p *parser) nth() (low, high int64, err error) {
+	if strings.HasPrefix(p.token().text, "#") {
+		return p.span(ordinal)
+	}
+	p.note("#2")
+	return 1, 1, nil
 }
 
 // requestUsage shows how a trigger by meaning is written.
@@ -153,12 +209,7 @@ func (p *parser) requestTrigger() (low, high Trigger, err error) {
 		return low, high, err
 	}
 	low, high = t, t
-	low.Nth, high.Nth = 1, 1
-	if strings.HasPrefix(p.token().text, "#") {
-		low.Nth, high.Nth, err = p.span(ordinal)
-	} else {
-		p.note("#2")
-	}
+	low.Nth, high.Nth, err = p.nth()
 	return low, high, err
 }
 
@@ -167,7 +218,7 @@ func (p *parser) requestTrigger() (low, high Trigger, err error) {
 // Such a fault strikes the message that its trigger is about. So the trigger has to count the requests of the
 // link's client, and a request cannot be struck any more once the server has executed it.
 func (p *parser) addressable(start token, f Fault, t Trigger) error {
-	if t.Moment == AtTime || !f.Kind.StrikesRequest() && !f.Kind.StrikesReply() {
+	if t.Moment.IsInstant() || !f.Kind.StrikesRequest() && !f.Kind.StrikesReply() {
 		return nil
 	}
 	message := ""
