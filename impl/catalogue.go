@@ -18,6 +18,8 @@ type Entry struct {
 	// Ablations are the safeguards that can be switched off by name. Entry.Name + "!" + Ablation.Name names the
 	// crippled lock.
 	Ablations []Ablation
+	// Servers says that the lock can be kept on several servers, and then uses Environment.Redises.
+	Servers bool
 	// TimeServer says that the lock asks the time service of Environment.TimeServer.
 	TimeServer bool
 	// Ablated names the safeguards that are off in every lock that New makes. It is set by Catalogue.Lookup.

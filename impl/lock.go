@@ -81,6 +81,23 @@ type Redis interface {
 	Do(ctx context.Context, args ...any) (any, error)
 }
 
+// RedisSubscriber is a Redis client that can also listen to a channel.
+type RedisSubscriber interface {
+	Redis
+	// Subscribe returns once the server has confirmed: what is published from then on is received, unless the connection
+	// breaks.
+	Subscribe(ctx context.Context, channel string) (Subscription, error)
+}
+
+// Subscription is what one connection hears of one channel.
+type Subscription interface {
+	// Receive waits for the next message and returns its text. An error means that the subscription is over and that
+	// messages may have been missed: it is never made anew behind the caller's back. One goroutine at a time may wait.
+	Receive() (string, error)
+	// Close ends the subscription and whoever waits in Receive. It does not wait, and may be called from any goroutine.
+	Close()
+}
+
 // RedisError is an error that the server answered: the command was received and refused.
 type RedisError string
 
@@ -95,8 +112,12 @@ type TimeSource interface {
 // Environment is what a machine offers to a lock that runs on it. None of it tells whether it is real or simulated.
 type Environment struct {
 	Clock clockwork.Clock
-	// Redis is set for backend "redis".
+	// Redis is set for backend "redis" where one server keeps the lock. A lock that listens to channels wants a
+	// RedisSubscriber.
 	Redis Redis
+	// Redises are the servers of a lock that is kept on several, each by itself: no two of them share data. Everybody who
+	// uses the lock names the same servers. Set for backend "redis", with Redis alone where there is one.
+	Redises []Redis
 	// ZooKeeper is set for backend "zookeeper".
 	ZooKeeper ZooKeeper
 	// SessionEvents is how a ZooKeeper lock learns what becomes of its session: the channel that zk.Connect returned

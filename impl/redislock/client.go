@@ -22,8 +22,14 @@ type GoRedis interface {
 // Make the client with MaxRetries set to -1. By default it sends a command again when the answer was lost, and a
 // command that was executed twice tells the lock of its own first execution as if it were a rival's.
 //
-// The client's read timeout bounds each call of a lock. Closing the result closes the client.
-func FromGoRedis(client GoRedis) impl.Redis { return goRedis{client} }
+// The client's read timeout bounds each call of a lock. Closing the result closes the client. Of a *redis.Client the
+// result is an impl.RedisSubscriber: each subscription has a connection of its own, by the client's options.
+func FromGoRedis(client GoRedis) impl.Redis {
+	if single, ok := client.(*redis.Client); ok {
+		return goRedisSubscriber{goRedis{client}, single.Options()}
+	}
+	return goRedis{client}
+}
 
 type goRedis struct{ client GoRedis }
 

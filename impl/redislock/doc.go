@@ -1,11 +1,13 @@
-// Package redislock has three locks on one Redis server.
+// Package redislock has locks on Redis: four on one server, and one on several.
 //
 //   - [GetSet], "redis/getset": the published reentrant lock on SETNX, GET and GETSET, with its faults.
 //   - [Repaired], "redis/getset-repaired": the same record and calls, every transition atomic, checked and fenced.
 //   - [SetNX], "redis/setnx-px": the canonical SET NX PX, fenced, with optional renewal.
+//   - [PubSub], "redis/pubsub": the same, with waiters that listen to a channel instead of asking again and again.
+//   - [Redlock], "redis/redlock": the key on a majority of several independent servers.
 //
-// FAULTS.md numbers the faults of the first; testdata/interleavings plays most of them, and what the others make of
-// the same moments.
+// FAULTS.md numbers the faults of the first, and what the last two must not do; testdata/interleavings plays most of
+// them, and what the others make of the same moments.
 //
 // [Entries] is what the catalogue is told of them. [Record] is the value that the first two keep on the server.
 // [FromGoRedis] makes a go-redis client serve any of them:

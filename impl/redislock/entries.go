@@ -9,7 +9,7 @@ import (
 
 // Entries returns what the catalogue is to know of this package.
 func Entries() []impl.Entry {
-	return []impl.Entry{getSetEntry(), repairedEntry(), setNXEntry()}
+	return []impl.Entry{getSetEntry(), repairedEntry(), setNXEntry(), pubSubEntry(), redlockEntry()}
 }
 
 // checkEnvironment names what a lock needs and its environment lacks.
@@ -18,7 +18,9 @@ func checkEnvironment(entry impl.Entry, env impl.Environment) error {
 	switch {
 	case env.Clock == nil:
 		missing = "Clock"
-	case env.Redis == nil:
+	case entry.Servers && len(env.Redises) == 0:
+		missing = "Redises"
+	case !entry.Servers && env.Redis == nil:
 		missing = "Redis"
 	case entry.TimeServer && env.Dial == nil:
 		missing = "Dial"

@@ -57,6 +57,40 @@ func Example() {
 	// Output: working with token 1
 }
 
+// Redlock is held on a majority: here two of five servers are down.
+func ExampleNewRedlock() {
+	var servers []impl.Redis
+	for range 5 {
+		server := miniredis.NewMiniRedis()
+		defer server.Close()
+		client := redis.NewClient(&redis.Options{
+			Addr:       "127.0.0.1:6379",
+			MaxRetries: -1,
+			Dialer:     func(context.Context, string, string) (net.Conn, error) { return server.Dial() },
+		})
+		defer client.Close()
+		servers = append(servers, redislock.FromGoRedis(client))
+		if len(servers) <= 2 {
+			client.Close() // cannot be reached any more
+		}
+	}
+	lock, err := redislock.NewRedlock(impl.Environment{
+		Clock: clockwork.NewRealClock(), Redises: servers, Random: rand.Reader, Go: func(f func()) { go f() },
+	}, impl.Settings{
+		Name: "job", Lease: 10 * time.Second, Knobs: map[string]string{"ask-timeout": "1s"},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	held, err := lock.TryLock(context.Background())
+	fmt.Println(held, err)
+	fmt.Println(lock.Unlock(context.Background()))
+	// Output:
+	// true <nil>
+	// <nil>
+}
+
 func ExampleParseRecord() {
 	record, err := redislock.ParseRecord(
 		`{"count":1,"expires":1475068172329,"jvmPid":22224,"mac":"28-D2-44-0E-0D-9A","threadId":11}`)

@@ -258,6 +258,11 @@ func (c *cannedReplies) Do(context.Context, ...any) (any, error) {
 	return c.replies[c.asked-1], nil
 }
 
+func (c *cannedReplies) Subscribe(ctx context.Context, _ string) (impl.Subscription, error) {
+	_, err := c.Do(ctx)
+	return nil, errors.Join(err, errors.New("no subscription is canned"))
+}
+
 func (c *cannedReplies) Millis(ctx context.Context) (int64, error) {
 	reply, err := c.Do(ctx)
 	if err != nil {

@@ -69,6 +69,13 @@ func (h *hold) valid() bool {
 	return h.state == holding && h.clock.Until(h.deadline) > 0
 }
 
+// isOver tells whether the hold has ended, by itself or by its owner.
+func (h *hold) isOver() bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.state != holding
+}
+
 // extend moves the deadline and tells whether the hold was still good when the news came. A hold that was over by
 // then stays over, since its owner may have been told so.
 func (h *hold) extend(deadline time.Time) bool {

@@ -17,10 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/cockroachdb/datadriven"
 	"github.com/jonboulle/clockwork"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/lockstep-sim/lockstep/impl"
 )
@@ -28,9 +26,10 @@ import (
 // TestInterleavings plays scripts in which every message between a handle and a server moves only when the script
 // says so. Each script is a world of its own, with one Redis, one time server and one clock that a script advances.
 //
-//	new NAME IMPL [owner=MACHINE/PROCESS/THREAD] [lease=10s] [knob=NAME:VALUE] [clock=+5s]
+//	new NAME IMPL [owner=MACHINE/PROCESS/THREAD] [lease=10s] [knob=NAME:VALUE] [clock=+5s] [servers=N]
 //	call NAME lock|try|try-for DURATION|unlock|held|locked|state
-//	step NAME [N]      execute the oldest waiting request, N times
+//	step NAME [N|SERVER]   execute the oldest waiting request, N times, or the oldest to one server, or with SERVER/3 the
+//	                   third to it; SERVER likewise below
 //	run NAME           step until the call has returned
 //	lose NAME          execute the oldest waiting request; its answer is lost
 //	drop NAME          lose the oldest waiting request itself
@@ -39,10 +38,16 @@ import (
 //	advance DURATION   time passes everywhere
 //	time-server STEP   the time server's clock alone is stepped; likewise redis STEP
 //	wall NAME STEP     the wall clock of a machine is stepped
+//	server NAME STEP   the clock of one of several servers, s1, s2, ..., is stepped
+//	server NAME empty  it loses its data
+//	hear NAME          the oldest message that was published reaches NAME; with miss it does not
+//	break NAME         the subscription of NAME breaks
+//	publish CHANNEL TEXT   somebody publishes
 //	set KEY VALUE      somebody sets a key; likewise delete KEY
 //	show               what is on the server
 //
-// A line "A> GET job" is a request of A that waits to be executed; "A: GET job -> nil" one that was answered.
+// A line "A> GET job" is a request of A that waits to be executed, with the server before it where there are several;
+// "A: GET job -> nil" is one that was answered; "A< 101" is a message that waits to reach A.
 func TestInterleavings(t *testing.T) {
 	datadriven.Walk(t, "testdata/interleavings", func(t *testing.T, path string) {
 		synctest.Test(t, func(t *testing.T) {
@@ -61,18 +66,16 @@ func TestInterleavings(t *testing.T) {
 
 // play is the world of one script.
 type play struct {
-	t        *testing.T
-	clock    *clockwork.FakeClock
-	server   *miniredis.Miniredis
-	client   *redis.Client
-	redis    impl.Redis
-	ahead    time.Duration // of the time server's clock
-	redisOff time.Duration // of the Redis machine's clock
-	players  map[string]*player
-	order    []*player
-	names    map[string]string // digest of a script -> its name
-	output   strings.Builder
-	over     atomic.Bool
+	t       *testing.T
+	clock   *clockwork.FakeClock
+	single  *playServer
+	several []*playServer
+	ahead   time.Duration // of the time server's clock
+	players map[string]*player
+	order   []*player
+	names   map[string]string // digest of a script -> its name
+	output  strings.Builder
+	over    atomic.Bool
 }
 
 // player is one handle and its messages.
@@ -84,6 +87,7 @@ type player struct {
 	inbox   []*message // just sent, in no order yet
 	waiting []*message // not executed yet
 	kept    []*message // executed, not answered
+	ears    []*ear     // subscriptions, in their order
 	calling string
 	cancel  context.CancelFunc
 	result  chan string
@@ -91,6 +95,7 @@ type player struct {
 
 // message is one request and, later, its answer.
 type message struct {
+	server  string
 	text    string
 	execute func() (any, error)
 	reply   any
@@ -105,19 +110,10 @@ var (
 )
 
 func newPlay(t *testing.T) *play {
-	p := &play{
-		t: t, clock: clockwork.NewFakeClockAt(playBegin), server: miniredis.NewMiniRedis(),
-		players: map[string]*player{}, names: map[string]string{},
+	return &play{
+		t: t, clock: clockwork.NewFakeClockAt(playBegin), single: newPlayServer(""), players: map[string]*player{},
+		names: map[string]string{},
 	}
-	p.client = redis.NewClient(&redis.Options{
-		Addr:       "127.0.0.1:1",
-		Dialer:     func(context.Context, string, string) (net.Conn, error) { return p.server.Dial() },
-		MaxRetries: -1, Protocol: 2, DisableIdentity: true, PoolSize: 1,
-	})
-	p.redis = FromGoRedis(p.client)
-	p.server.SetTime(playBegin)
-	p.server.ClockTTL(true)
-	return p
 }
 
 func (p *play) close() {
@@ -136,11 +132,15 @@ func (p *play) close() {
 				close(m.arrived)
 			}
 			pl.waiting, pl.kept = nil, nil
+			for _, e := range pl.ears {
+				e.Close()
+			}
 		}
 		p.clock.Advance(time.Minute)
 	}
-	p.client.Close()
-	p.server.Close()
+	for _, s := range append(p.several, p.single) {
+		s.close()
+	}
 }
 
 func (p *play) command(t *testing.T, d *datadriven.TestData) (string, error) {
@@ -165,9 +165,13 @@ func (p *play) do(command string, args []string) error {
 	case "advance", "time-server", "redis":
 		return p.passTime(command, args)
 	case "delete":
-		return p.client.Del(context.Background(), args...).Err()
+		return p.single.client.Del(context.Background(), args...).Err()
 	case "set":
-		return p.client.Set(context.Background(), args[0], args[1], 0).Err()
+		return p.single.client.Set(context.Background(), args[0], args[1], 0).Err()
+	case "publish":
+		return p.single.client.Publish(context.Background(), args[0], args[1]).Err()
+	case "server":
+		return p.onServer(args)
 	case "new":
 		return p.create(args[0], args[1], args[2:])
 	}
@@ -179,13 +183,18 @@ func (p *play) do(command string, args []string) error {
 	case "call":
 		return p.call(pl, args[1:])
 	case "run":
-		return p.step(pl, 1000)
+		return p.step(pl, 1000, "")
 	case "step":
-		n := 1
+		n, server := 1, ""
 		if len(args) > 1 {
-			n, _ = strconv.Atoi(args[1])
+			var err error
+			if n, err = strconv.Atoi(args[1]); err != nil {
+				n, server = 1, args[1]
+			}
 		}
-		return p.step(pl, n)
+		return p.step(pl, n, server)
+	case "hear", "miss", "break":
+		return p.listen(pl, command)
 	case "cancel":
 		pl.cancel()
 		return nil
@@ -194,7 +203,11 @@ func (p *play) do(command string, args []string) error {
 		pl.clock.ahead.Add(int64(d))
 		return err
 	default:
-		return p.deliver(pl, command)
+		server := ""
+		if len(args) > 1 {
+			server = args[1]
+		}
+		return p.deliver(pl, command, server)
 	}
 }
 
@@ -207,11 +220,13 @@ func (p *play) passTime(command string, args []string) error {
 	case "time-server":
 		p.ahead += d
 	case "redis":
-		p.redisOff += d
+		p.single.off += d
 	case "advance":
 		p.clock.Advance(d)
 	}
-	p.server.SetTime(p.clock.Now().Add(p.redisOff))
+	for _, s := range append(p.several, p.single) {
+		s.store.SetTime(p.clock.Now().Add(s.off))
+	}
 	return nil
 }
 
@@ -231,28 +246,36 @@ func (p *play) create(name, entryName string, options []string) error {
 		Owner: impl.Owner{Machine: name, Process: 1, Thread: 1},
 	}
 	for _, option := range options {
-		if err := pl.option(option, &settings); err != nil {
+		if err := p.option(pl, option, &settings); err != nil {
 			return err
 		}
 	}
-	pl.lock, err = entry.New(impl.Environment{
-		Clock: pl.clock, Redis: gate{p, pl}, Dial: (&net.Dialer{}).DialContext, TimeServer: "unused:1",
+	one := gate{p, pl, p.single}
+	env := impl.Environment{
+		Clock: pl.clock, Redis: one, Dial: (&net.Dialer{}).DialContext, TimeServer: "unused:1",
 		Random: &counter{next: uint64(len(p.order)+1) << 8}, Go: func(f func()) { go f() },
-	}, settings)
-	if err != nil {
+	}
+	for _, s := range p.several {
+		env.Redises = append(env.Redises, gate{p, pl, s})
+	}
+	if pl.lock, err = entry.New(env, settings); err != nil {
 		return err
 	}
 	if published, ok := pl.lock.(*GetSet); ok {
-		published.time = gate{p, pl}
+		published.time = one
 	}
 	p.players[name] = pl
 	p.order = append(p.order, pl)
 	return p.load(pl.lock)
 }
 
-func (pl *player) option(option string, settings *impl.Settings) (err error) {
+func (p *play) option(pl *player, option string, settings *impl.Settings) (err error) {
 	key, value, _ := strings.Cut(option, "=")
 	switch key {
+	case "servers":
+		var n int
+		n, err = strconv.Atoi(value)
+		p.addServers(n)
 	case "owner":
 		parts := strings.Split(value, "/")
 		settings.Owner.Machine = parts[0]
@@ -282,11 +305,20 @@ func (p *play) load(lock impl.Lock) error {
 		scripts = []*script{s.acquire, s.take, s.enter, s.lower, s.release, s.inspect}
 	case *SetNX:
 		scripts = []*script{lock.scripts.acquire, lock.scripts.release, lock.scripts.extend}
+	case *PubSub:
+		scripts = []*script{lock.scripts.acquire, lock.scripts.release, lock.scripts.extend}
+		if lock.seize != nil {
+			scripts = append(scripts, lock.seize)
+		}
+	case *Redlock:
+		scripts = []*script{lock.scripts.acquire, lock.scripts.release, lock.scripts.extend}
 	}
 	for _, s := range scripts {
 		p.names[s.sha] = strings.TrimSuffix(strings.TrimPrefix(s.name, "the "), " script")
-		if err := p.client.ScriptLoad(context.Background(), s.source).Err(); err != nil {
-			return err
+		for _, server := range p.all() {
+			if err := server.client.ScriptLoad(context.Background(), s.source).Err(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -348,11 +380,11 @@ func perform(ctx context.Context, lock impl.Lock, what string, wait time.Duratio
 
 // state renders what a handle says without asking anybody.
 func state(pl *player) string {
-	fenced, ok := pl.lock.(impl.Fenced)
+	leased, ok := pl.lock.(impl.Leased)
 	if !ok {
 		return "says nothing"
 	}
-	deadline := pl.lock.(impl.Leased).Deadline()
+	deadline := leased.Deadline()
 	if deadline.IsZero() {
 		return "holds nothing"
 	}
@@ -362,7 +394,11 @@ func state(pl *player) string {
 		lost = true
 	default:
 	}
-	return fmt.Sprintf("token %d, %v left, lost %v", fenced.Token(), pl.clock.Until(deadline), lost)
+	token := ""
+	if fenced, ok := pl.lock.(impl.Fenced); ok {
+		token = fmt.Sprintf("token %d, ", fenced.Token())
+	}
+	return fmt.Sprintf("%s%v left, lost %v", token, pl.clock.Until(deadline), lost)
 }
 
 // pending waits until nobody can move and returns what waits to be executed. Goroutines that were woken by the same
@@ -377,36 +413,35 @@ func (pl *player) pending() []*message {
 	return pl.waiting
 }
 
-func (p *play) step(pl *player, n int) error {
+func (p *play) step(pl *player, n int, server string) error {
 	for range n {
 		waiting := pl.pending()
 		if p.collect(pl); len(waiting) == 0 {
 			break
 		}
-		if err := p.deliver(pl, "answer now"); err != nil {
+		if err := p.deliver(pl, "answer now", server); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// deliver moves the oldest message of a player.
-func (p *play) deliver(pl *player, how string) error {
+// deliver moves the oldest message of a player, of those to a server unless that is "".
+func (p *play) deliver(pl *player, how, server string) error {
 	if how == "answer" {
-		if len(pl.kept) == 0 {
+		m := pick(&pl.kept, server)
+		if m == nil {
 			return fmt.Errorf("no answer to %s is kept back", pl.name)
 		}
-		m := pl.kept[0]
-		pl.kept = pl.kept[1:]
 		fmt.Fprintf(&p.output, "%s: %s -> %s\n", pl.name, m.text, p.render(m))
 		close(m.arrived)
 		return nil
 	}
-	if len(pl.pending()) == 0 {
+	pl.pending()
+	m := pick(&pl.waiting, server)
+	if m == nil {
 		return fmt.Errorf("%s waits for nothing", pl.name)
 	}
-	m := pl.waiting[0]
-	pl.waiting = pl.waiting[1:]
 	note := ""
 	if how != "drop" {
 		m.reply, m.err = m.execute()
@@ -453,6 +488,9 @@ func (p *play) report() {
 		for _, m := range waiting {
 			fmt.Fprintf(&p.output, "%s> %s\n", pl.name, m.text)
 		}
+		for _, text := range pl.heard() {
+			fmt.Fprintf(&p.output, "%s< %s\n", pl.name, text)
+		}
 	}
 }
 
@@ -467,29 +505,32 @@ func (p *play) collect(pl *player) {
 
 func (p *play) show() {
 	ctx := context.Background()
-	keys := p.client.Keys(ctx, "*").Val()
-	slices.Sort(keys)
-	for _, key := range keys {
-		fmt.Fprintf(&p.output, "%s = %s", key, p.client.Get(ctx, key).Val())
-		if left := p.client.PTTL(ctx, key).Val(); left > 0 {
-			fmt.Fprintf(&p.output, " for %v", left)
+	for _, s := range p.all() {
+		keys := s.client.Keys(ctx, "*").Val()
+		slices.Sort(keys)
+		for _, key := range keys {
+			fmt.Fprintf(&p.output, "%s%s = %s", s.label(), key, s.client.Get(ctx, key).Val())
+			if left := s.client.PTTL(ctx, key).Val(); left > 0 {
+				fmt.Fprintf(&p.output, " for %v", left)
+			}
+			p.output.WriteString("\n")
 		}
-		p.output.WriteString("\n")
-	}
-	if len(keys) == 0 {
-		p.output.WriteString("nothing\n")
+		if len(keys) == 0 {
+			p.output.WriteString(s.label() + "nothing\n")
+		}
 	}
 }
 
-// gate is the Redis and the time source of a player: messages wait in it until the script moves them.
+// gate is a Redis and the time source of a player: messages wait in it until the script moves them.
 type gate struct {
-	p  *play
-	pl *player
+	p      *play
+	pl     *player
+	server *playServer
 }
 
 func (g gate) Do(ctx context.Context, args ...any) (any, error) {
-	return g.send(ctx, g.p.describe(args), func() (any, error) {
-		return g.p.redis.Do(context.Background(), args...)
+	return g.send(ctx, g.server.label()+g.p.describe(args), func() (any, error) {
+		return g.server.redis.Do(context.Background(), args...)
 	})
 }
 
@@ -507,7 +548,7 @@ func (g gate) send(ctx context.Context, text string, execute func() (any, error)
 	if g.p.over.Load() {
 		runtime.Goexit()
 	}
-	m := &message{text: text, execute: execute, arrived: make(chan struct{})}
+	m := &message{server: g.server.name, text: text, execute: execute, arrived: make(chan struct{})}
 	g.pl.mutex.Lock()
 	g.pl.inbox = append(g.pl.inbox, m)
 	g.pl.mutex.Unlock()

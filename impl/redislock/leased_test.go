@@ -25,7 +25,9 @@ type leasedLock interface {
 }
 
 func environment(server impl.Redis, clock clockwork.Clock) impl.Environment {
-	return impl.Environment{Clock: clock, Redis: server, Random: rand.Reader, Go: func(f func()) { go f() }}
+	return impl.Environment{
+		Clock: clock, Redis: server, Redises: []impl.Redis{server}, Random: rand.Reader, Go: func(f func()) { go f() },
+	}
 }
 
 func newLeased(t *testing.T, entry impl.Entry, server impl.Redis, settings impl.Settings) leasedLock {

@@ -291,7 +291,7 @@ func (l *Repaired) drop() {
 
 // clean sends the release of a hold until it is answered.
 func (l *Repaired) clean(id string) {
-	if l.off(noCleanup) {
+	if l.off(noCleanupAfterUnknown) {
 		return
 	}
 	l.insist(func(ctx context.Context) error {

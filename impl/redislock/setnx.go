@@ -33,6 +33,8 @@ type SetNX struct {
 	renew         bool
 	scripts       setNXScripts
 	off           func(ablation string) bool
+	// announce, if not nil, is called before each release: an ablation of PubSub.
+	announce func(ctx context.Context, id string) error
 
 	hold *hold // nil while nothing is held
 	stop chan struct{}
@@ -134,8 +136,13 @@ func (l *SetNX) inTheWay(held error) error {
 
 // attempt tries once to set the key to id.
 func (l *SetNX) attempt(ctx context.Context, id string) (outcome, time.Duration, error) {
+	return l.ask(ctx, l.scripts.acquire, id)
+}
+
+// ask is an attempt by the given script.
+func (l *SetNX) ask(ctx context.Context, acquire *script, id string) (outcome, time.Duration, error) {
 	asked := l.clock.Now()
-	reply, err := l.scripts.acquire.numbers(ctx, l.redis, 3, []string{l.name, l.counter}, id, millis(l.lease))
+	reply, err := acquire.numbers(ctx, l.redis, 3, []string{l.name, l.counter}, id, millis(l.lease))
 	if err != nil {
 		if !refused(err) {
 			l.clean(id)
@@ -207,6 +214,11 @@ func (l *SetNX) unlockAgain(ctx context.Context) error {
 
 // free sends the release and tells whether the key was there.
 func (l *SetNX) free(ctx context.Context, id string) (bool, error) {
+	if l.announce != nil {
+		if err := l.announce(ctx, id); err != nil {
+			return false, err
+		}
+	}
 	reply, err := l.scripts.release.numbers(ctx, l.redis, 1, []string{l.name}, id)
 	return err == nil && reply[0] == 1, err
 }
@@ -292,7 +304,7 @@ func (l *SetNX) Token() int64 {
 
 // Deadline returns when the current hold must be taken as over, the zero time when nothing is held. Renewal moves it.
 func (l *SetNX) Deadline() time.Time {
-	if l.hold == nil {
+	if l.hold == nil || l.off(deadlineUntold) {
 		return time.Time{}
 	}
 	return l.hold.until()
