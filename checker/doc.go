@@ -49,6 +49,8 @@
 //   - Record facts of the server where there are any. They tell when a record had lapsed, without which a lock
 //     that takes over dead records cannot be told from one that breaks in. Event.Node is the client whose request
 //     caused the fact, Event.Owner the identity that it gave.
+//   - Record as the record of a lock on several servers what a majority of them agrees on. What one of them has may be
+//     recorded as a fact about LOCK@SERVER: no property judges it.
 //   - Record as a Request what is done to the queue of a fair lock, the ends of sessions included.
 //   - Name in the Header which Lock protects the Resource if the two have different names and there are several locks.
 //

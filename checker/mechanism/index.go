@@ -15,6 +15,8 @@ type lock struct {
 	requests  []*checker.Event // Request
 	byProcess map[int][]*call
 	byNode    map[string][]*call
+	spread    bool                     // several servers keep it
+	copies    map[int64]*checker.Event // facts about one server's record, by index
 }
 
 // call is one acquire or release of a process; end is nil while it is open.
@@ -46,7 +48,10 @@ func index(h *checker.History) map[string]*lock {
 	of := func(key string) *lock {
 		l := locks[key]
 		if l == nil {
-			l = &lock{lease: h.Header.Lease, byProcess: map[int][]*call{}, byNode: map[string][]*call{}}
+			l = &lock{
+				lease: h.Header.Lease, byProcess: map[int][]*call{}, byNode: map[string][]*call{},
+				copies: map[int64]*checker.Event{},
+			}
 			locks[key] = l
 		}
 		return l
@@ -64,6 +69,7 @@ func index(h *checker.History) map[string]*lock {
 			of(e.Key).add(e)
 		}
 	}
+	spread(locks)
 	for _, l := range locks { // order-free: each lock is looked at by itself
 		for _, calls := range l.byProcess { // order-free: each process is looked at by itself
 			follow(calls)

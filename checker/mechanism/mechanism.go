@@ -83,7 +83,7 @@ func All() []Mechanism {
 		LoserEnters, NilGetSet, LateGetSet, DeadOnArrival, ForeignDelete, ReentryOverwrites, DecrementResurrects,
 		CountReset, LostDecrement, SharedIdentity, StaleCheck, ClockForward, NoHolderCheck, LeftoverLevel, ClockBack,
 		NoTimeNoRelease, LoserBlocks, DeadRecordStays,
-	}, queueMechanisms()...)
+	}, append(queueMechanisms(), majorityMechanisms()...)...)
 }
 
 // Named finds a mechanism by its name or its number.

@@ -12,11 +12,11 @@ import (
 
 func TestMechanismsAreToldApart(t *testing.T) {
 	seen := map[string]bool{}
-	last := map[byte]int{'R': 0, 'Z': 0, 'G': 0} // each kind of lock has a list of its own
+	last := map[byte]int{'R': 0, 'Z': 0, 'G': 0, 'M': 0} // each kind of lock has a list of its own
 	for _, m := range All() {
 		number, err := strconv.Atoi(m.Ref[1:])
 		if before, known := last[m.Ref[0]]; err != nil || !known || number <= before {
-			t.Errorf("%s has the number %q: want R, Z or G and a number above %d", m.Name, m.Ref, before)
+			t.Errorf("%s has the number %q: want R, Z, G or M and a number above %d", m.Name, m.Ref, before)
 		}
 		last[m.Ref[0]] = number
 		if m.Name == "" || strings.ToLower(m.Name) != m.Name || strings.ContainsAny(m.Name, " _") {

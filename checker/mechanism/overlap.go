@@ -21,6 +21,9 @@ func (l *lock) overlap(v checker.Violation) *Finding {
 	if one.end.Index > two.end.Index {
 		one, two = two, one
 	}
+	if f := l.outvoted(one, two); f != nil {
+		return f
+	}
 	own := l.ownRecord(one)
 	if own == nil {
 		return nil
@@ -85,7 +88,7 @@ func (l *lock) robbed(one *call, own, loss *checker.Event) *Finding {
 	case loss.Command == checker.CommandExpire:
 		return l.takenOver(own, loss)
 	default:
-		return nil // the server forgot it
+		return l.forgotten(own, loss)
 	}
 }
 

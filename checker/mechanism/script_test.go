@@ -23,6 +23,8 @@ import (
 //	T gone COMMAND BY was OWNER/COUNT EXPIRES [now N]                        a fact: who removed which record
 //	T healed|end
 //
+// COMMAND@SERVER is about the record that one of several servers has.
+//
 // T is true time in milliseconds, and so are the readings of the clock that judges deadlines, unless "now" says what it
 // shows. CLIENT is a machine, or machine/process; its owner is its name, or what owners=(c2:c1) says. BY is "-" when no
 // client did it. What is printed is what every violation was explained by.
@@ -84,7 +86,7 @@ func (s *script) explain(t *testing.T) string {
 }
 
 func (s *script) add(e checker.Event) {
-	e.Index, e.Key = int64(len(s.history.Events))+1, "job"
+	e.Index, e.Key = int64(len(s.history.Events))+1, "job"+e.Key
 	s.history.Events = append(s.history.Events, e)
 }
 
@@ -165,7 +167,11 @@ func (s *script) operation(e checker.Event, words []string) error {
 }
 
 func (s *script) fact(e checker.Event, now int64, words []string) (err error) {
-	e.Process, e.F, e.Command = checker.ProcessServer, checker.RecordGone, words[1]
+	command, server, single := strings.Cut(words[1], atServer)
+	e.Process, e.F, e.Command = checker.ProcessServer, checker.RecordGone, command
+	if single {
+		e.Key = atServer + server // of the lock that all scripts are about
+	}
 	if words[2] != "-" {
 		e.Node, _, _ = strings.Cut(words[2], "/")
 		e.Owner = s.owner(words[2])
