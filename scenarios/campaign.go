@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/checker/mechanism"
+	"github.com/lockstep-sim/lockstep/scenarios/strategy"
 )
 
 // Campaign runs scenarios against implementations, many seeds each, and judges what comes out against what the
@@ -23,7 +25,9 @@ type Campaign struct {
 	// Seeds to run; none = for each row what its expectation asks for, see DefaultSeeds.
 	Seeds     Seeds
 	Transport Transport
-	Workers   Workers
+	// Strategy to run the seeds with; "" = the scenario's, and strategy.Uniform where it states none.
+	Strategy string
+	Workers  Workers
 	// Twice runs every seed twice. Without it the first seed of a row is run again, and every seed that is reported.
 	Twice bool
 	// Enough ends the campaign early: once it is closed no further seed is begun.
@@ -48,16 +52,19 @@ type Row struct {
 	// Stated says that the scenario has an expectation for this implementation.
 	Stated    bool
 	Transport Transport
-	Seeds     Seeds // asked for
-	Ran       int   // seeds run
+	Strategy  string // that the seeds are run with
+	Seeds     Seeds  // asked for
+	Ran       int    // seeds run
 	// Interrupted says that the campaign was broken off before all seeds were run, EndedEarly that it had run long enough.
 	Interrupted, EndedEarly bool
 
 	Properties []PropertyTally  // in the order of checker.Properties
 	Mechanisms []MechanismTally // those found, in the order of mechanism.All
 	Faults     []FaultTally     // in the order of the scenario
-	Failures   []Remark         // seeds that could not be finished
-	Leaks      []Remark         // seeds that left goroutines behind
+	// Marks counts, in the order of strategy.AllMarks, the seeds that came to where locks break.
+	Marks    []int
+	Failures []Remark // seeds that could not be finished
+	Leaks    []Remark // seeds that left goroutines behind
 	// Unstable are the seeds that ran differently when they were run again.
 	Unstable []uint64
 	// Hash is over the hashes of all seeds, in their order.
@@ -161,6 +168,7 @@ func (c *Campaign) rows() ([]*Row, error) {
 			}
 			row := &Row{Scenario: s, Implementation: name, Seeds: c.Seeds, Transport: c.Transport}
 			row.Expectation, row.Stated = s.Expects(name)
+			row.Strategy = cmp.Or(c.Strategy, s.Strategy, strategy.Uniform)
 			if len(c.Seeds) == 0 {
 				row.Seeds = DefaultSeeds(row.Expectation)
 			}
@@ -174,7 +182,7 @@ func (c *Campaign) rows() ([]*Row, error) {
 // scenarios means each where it can run.
 func (s *Scenario) keepsElsewhere(implementation string) bool {
 	entry, err := catalogue.Lookup(implementation)
-	return err == nil && entry.Backend != s.Server
+	return err == nil && (entry.Backend != s.Server || s.Servers > 1 && !entry.Servers)
 }
 
 // campaignRun is a campaign under way.
@@ -263,7 +271,7 @@ func (r *campaignRun) stop() {
 func (row *rowRun) task(c *Campaign, place int) task {
 	return task{
 		Row: row.number, Place: place, Scenario: row.source, Implementation: row.row.Implementation,
-		Transport: c.Transport, Seed: row.row.Seeds.At(place), Twice: c.Twice,
+		Transport: c.Transport, Strategy: row.row.Strategy, Seed: row.row.Seeds.At(place), Twice: c.Twice,
 	}
 }
 

@@ -390,7 +390,9 @@ func TestHunt(t *testing.T) {
 	if first := hunt(2, func(h *Hunt) { h.Property = checker.Linearizability }); first.Seed > one.Seed {
 		t.Errorf("linearizability breaks first in seed %d, after the overlap of seed %d", first.Seed, one.Seed)
 	}
-	outcome, err := Run(new(testing.T), Setup{Scenario: s, Implementation: "redis/getset", Seed: one.Seed})
+	outcome, err := Run(new(testing.T), Setup{
+		Scenario: s, Implementation: "redis/getset", Seed: one.Seed, Strategy: one.Strategy,
+	})
 	if err != nil || outcome.Hash != one.Hash {
 		t.Fatalf("seed %d runs differently here: %v", one.Seed, err)
 	}

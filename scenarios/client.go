@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -17,10 +18,9 @@ import (
 
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/impl"
-	"github.com/lockstep-sim/lockstep/impl/redislock"
 	"github.com/lockstep-sim/lockstep/impl/zklock"
+	"github.com/lockstep-sim/lockstep/scenarios/strategy"
 	"github.com/lockstep-sim/lockstep/sim"
-	"github.com/lockstep-sim/lockstep/sim/redis"
 )
 
 // The pauses between two tries of "until answered". There is none before the second.
@@ -38,13 +38,13 @@ type client struct {
 	owner   impl.Owner
 	program Program
 	stream  *sim.Stream
-	direct  *sim.DirectClient // to redis, over the direct transport
+	redises []redisLink // to the Redis machines, in their order; threads that share them have none
 	store   *sim.DirectClient
-	wire    *goredis.Client // to redis, over the wire transport
-	zk      *zk.Conn        // to ZooKeeper; the threads of a machine share it
+	zk      *zk.Conn // to ZooKeeper; the threads of a machine share it
 	session *zklock.Session
 	lock    impl.Lock
-	machine int // place among the client machines
+	machine int              // place among the client machines
+	thread  *strategy.Thread // decides how long it waits; nil = as drawn
 
 	// Engine's: dead once the machine has crashed, finished once the program has ended.
 	dead, finished bool
@@ -53,6 +53,9 @@ type client struct {
 	deadline time.Time // of the hold, on its own clock; zero = none
 	lost     <-chan struct{}
 	isLost   bool
+
+	threaded bool                 // its machine has several threads
+	under    atomic.Pointer[call] // the call to the lock that it is in, where faults end calls
 }
 
 // errStop ends a program: the machine has crashed or the run is over.
@@ -66,15 +69,17 @@ func (r *run) newClient(node *sim.Node, program string, owner impl.Owner, before
 		stream: r.world.Stream("workload/" + program), machine: slices.Index(r.world.Nodes(), node),
 	}
 	r.processes++
+	if r.schedule != nil {
+		c.thread = r.schedule.Thread(program)
+	}
 	c.store = p.NewDirectClient(sim.DirectConfig{Address: storeMachine})
 	if len(before) > 0 {
-		if shared, ok := before[0].lock.(impl.Shared); ok {
-			c.lock = shared.For(owner)
+		if c.share(before[0]) {
 			return c, nil
 		}
 	}
 	environment := impl.Environment{
-		Clock: p.Clock(), Dial: p.Dial, TimeServer: r.timeServerAddress(), Random: r.world.Stream("random/" + program),
+		Clock: p.LibraryClock(), Dial: p.Dial, TimeServer: r.timeServerAddress(), Random: r.randomness(program),
 		Go: func(f func()) { p.Go("lock", f) },
 	}
 	if err := c.connectTo(&environment, before); err != nil {
@@ -85,6 +90,14 @@ func (r *run) newClient(node *sim.Node, program string, owner impl.Owner, before
 		Name: r.scenario.Lock, Owner: owner, Lease: r.scenario.Lease, Knobs: r.knobs(node.Name()),
 	})
 	return c, err
+}
+
+// randomness is where the lock of one thread takes its unique tokens from.
+func (r *run) randomness(program string) *sim.Stream {
+	if r.scenario.SharedRandom {
+		return sim.NewStream(r.setup.Seed, "random/shared")
+	}
+	return r.world.Stream("random/" + program)
 }
 
 // knobs are the settings of the lock on one machine.
@@ -102,8 +115,15 @@ func (r *run) knobs(machine string) map[string]string {
 // connectTo puts the client's way to the server into its environment.
 func (c *client) connectTo(environment *impl.Environment, before []*client) (err error) {
 	if c.run.scenario.Server == redisMachine {
-		environment.Redis, err = c.backend()
-		return err
+		for _, machine := range c.run.scenario.servers() {
+			link := c.linkTo(machine)
+			c.redises = append(c.redises, link)
+			environment.Redises = append(environment.Redises, link.redis)
+		}
+		if len(c.redises) == 1 {
+			environment.Redis = c.redises[0].redis
+		}
+		return nil
 	}
 	if len(before) > 0 {
 		c.zk, c.session = before[0].zk, before[0].session
@@ -114,25 +134,26 @@ func (c *client) connectTo(environment *impl.Environment, before []*client) (err
 	return nil
 }
 
-// backend is the client's way to Redis.
-func (c *client) backend() (impl.Redis, error) {
-	if c.run.setup.Transport == Direct {
-		c.direct = c.process.NewDirectClient(sim.DirectConfig{Address: redisMachine})
-		return directRedis{c.direct}, nil
-	}
-	quiet()
-	c.wire = goredis.NewClient(wireOptions(c.process))
-	return redislock.FromGoRedis(c.wire), nil
-}
+// poolSize is more connections than a client ever has: where it has to wait for one, go-redis takes a timer from a pool
+// that all runs of the process share.
+const poolSize = 1000
 
-// wireOptions set up go-redis so that it does nothing by itself: no resending, no greeting beyond HELLO, one protocol.
-// Time-outs are those of the direct transport.
-func wireOptions(p *sim.Process) *goredis.Options {
+// wireOptions set up go-redis so that it does nothing by itself: no greeting beyond HELLO, one protocol, no pauses
+// drawn from a generator of the process, and no resending beyond what the scenario asks for. Time-outs are those of
+// the direct transport.
+func wireOptions(p *sim.Process, machine string, retries int) *goredis.Options {
+	if retries == 0 {
+		retries = -1
+	}
 	return &goredis.Options{
-		Addr: "127.0.0.1:6379", Protocol: 2, DisableIdentity: true, MaxRetries: -1, PoolSize: 4,
+		Addr: "127.0.0.1:6379", Protocol: 2, DisableIdentity: true, MaxRetries: retries, PoolSize: poolSize,
+		MinRetryBackoff: -1, MaxRetryBackoff: -1,
 		ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second, DialTimeout: 2 * time.Second, DialerRetries: 1,
 		Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return p.Dial(ctx, network, redisMachine+":6379")
+			if err := p.Context().Err(); err != nil {
+				return nil, err // a dial would end the library's goroutine, and whoever waits for it would wait for ever
+			}
+			return p.Dial(ctx, network, machine+":6379")
 		},
 		MaintNotificationsConfig: noMaintenance(),
 	}
@@ -145,26 +166,13 @@ type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// directRedis makes the direct transport an impl.Redis.
-type directRedis struct{ client *sim.DirectClient }
-
-func (d directRedis) Do(ctx context.Context, args ...any) (any, error) {
-	reply, err := d.client.Do(ctx, args...)
-	if refusal, ok := err.(redis.ReplyError); ok {
-		return nil, impl.RedisError(refusal)
-	}
-	return reply, err
-}
-
 // connect opens the connections before the run begins.
 func (c *client) connect(first bool) {
 	ctx := c.process.Context()
-	switch {
-	case c.direct != nil:
-		_ = c.direct.Connect(ctx) // a failure shows at the first call
-	case c.wire != nil:
-		_ = c.wire.Ping(ctx).Err()
-	case first:
+	for _, link := range c.redises {
+		link.connect(ctx)
+	}
+	if first && c.zk != nil {
 		_, _, _ = c.zk.Exists("/")
 	}
 	_ = c.store.Connect(ctx)
@@ -204,9 +212,9 @@ func (c *client) steps(steps []Step) error {
 		}
 		switch step.Verb {
 		case Wait:
-			c.process.Clock().Sleep(c.stream.Duration(step.For))
+			c.wait(step.For)
 		case Work:
-			c.work(c.stream.Duration(step.For))
+			c.work(c.workFor(step.For))
 		case Write:
 			c.write()
 		case Nest:
@@ -222,9 +230,28 @@ func (c *client) steps(steps []Step) error {
 	return nil
 }
 
+// wait does nothing for a while.
+func (c *client) wait(allowed sim.Range) {
+	drawn := c.stream.Duration(allowed)
+	if c.thread == nil {
+		c.process.Clock().Sleep(drawn)
+		return
+	}
+	c.thread.Wait(allowed, drawn, c.process.Clock().Sleep)
+}
+
+// workFor is how long it works.
+func (c *client) workFor(allowed sim.Range) time.Duration {
+	drawn := c.stream.Duration(allowed)
+	if c.thread == nil {
+		return drawn
+	}
+	return c.thread.Work(allowed, drawn)
+}
+
 // nest enters levels deeper and leaves them again, as the published test does.
 func (c *client) nest(levels int64, wait sim.Range) {
-	if levels == 0 || c.stopped() || !c.acquire(Step{Verb: Lock, For: wait}) {
+	if levels == 0 || c.stopped() || !c.acquire(Step{Verb: Lock, For: wait, Timed: wait != sim.Range{}}) {
 		return
 	}
 	c.nest(levels-1, wait)
@@ -253,13 +280,13 @@ func (c *client) insist(again bool, try func() (known bool)) {
 func (c *client) attempt(step Step) (bool, error) {
 	wait := time.Duration(0)
 	f := checker.TryAcquire
-	if step.Verb == Lock && step.For == (sim.Range{}) {
+	if step.Verb == Lock && !step.Timed {
 		f = checker.Acquire
 	} else if step.Verb == Lock {
 		wait = c.stream.Duration(step.For)
 	}
-	c.record(checker.Event{Type: checker.Invoke, F: f, Wait: wait}, func() { c.run.recorder.waits(c, true) })
-	held, err := c.call(f, wait)
+	c.record(checker.Event{Type: checker.Invoke, F: f, Wait: max(wait, 0)}, func() { c.run.recorder.waits(c, true) })
+	held, err := c.call(step, f, wait)
 	if c.stopped() {
 		return false, errStop
 	}
@@ -283,13 +310,14 @@ func (c *client) attempt(step Step) (bool, error) {
 }
 
 // call runs the lock's own method.
-func (c *client) call(f string, wait time.Duration) (bool, error) {
-	ctx := c.process.Context()
+func (c *client) call(step Step, f string, wait time.Duration) (bool, error) {
+	ctx, end := c.begin()
+	defer end()
 	switch {
 	case f == checker.Acquire:
 		err := c.lock.Lock(ctx)
 		return err == nil, err
-	case wait > 0:
+	case step.Timed:
 		return c.lock.TryLockFor(ctx, wait)
 	default:
 		return c.lock.TryLock(ctx)
@@ -405,7 +433,9 @@ func (c *client) unlock(retry bool) {
 	c.depth--
 	c.insist(retry, func() (known bool) {
 		c.record(checker.Event{Type: checker.Invoke, F: checker.Release, Count: int64(c.depth)}, nil)
-		err := c.lock.Unlock(c.process.Context())
+		ctx, end := c.begin()
+		err := c.lock.Unlock(ctx)
+		end()
 		if c.stopped() {
 			return false
 		}
@@ -452,11 +482,24 @@ func (c *client) record(e checker.Event, also func()) {
 // owner is the identity of a client machine; generation rises when it restarts as somebody new, and is then shared with
 // nobody.
 func (s *Scenario) owner(number, generation int) impl.Owner {
-	if s.SharedIdentity && generation == 0 {
+	switch {
+	case s.PrefixIdentity:
+		return prefixOwner(number, generation)
+	case s.SharedIdentity && generation == 0:
 		number = 1
 	}
 	return impl.Owner{
 		Machine: fmt.Sprintf("28-D2-44-0E-%02X-%02X", 0x0D+number>>8, number&0xFF),
 		Process: int64(22000 + number + 1000*generation), Thread: 11,
 	}
+}
+
+// prefixOwner is the identity of a client machine whose text begins with that of the client before: of one process of
+// one machine, threads 1, 11, 111 and so on.
+func prefixOwner(number, generation int) impl.Owner {
+	owner := impl.Owner{Machine: "28-D2-44-0E-0D-01", Process: int64(22001 + 1000*generation)}
+	for range number {
+		owner.Thread = 10*owner.Thread + 1
+	}
+	return owner
 }

@@ -17,4 +17,6 @@
 // is built of a Redis machine, a time server, a store (the resource that the lock protects) and the clients.
 //
 // Campaign runs many seeds and compares what was found with what the scenario expects. A Replay file names one run.
+// Shrink makes a run that broke a promise small, and a Script shows what is left as a text to change. Envelope varies a
+// number of a scenario and looks for the size at which a lock breaks.
 package scenarios

@@ -14,7 +14,9 @@ import (
 
 var seedsEach = flag.Uint64("seeds", 6, "how many seeds of each row TestProcessorsDoNotMatter runs")
 
-var rewrite = flag.Bool("rewrite", false, "write the hashes of testdata/hashes.txt anew")
+// rewriting says that files of expected results are to be written anew: the flag -rewrite, which package datadriven has
+// for its scripts already.
+func rewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
 // rows calls f for every scenario and implementation that it says something of; with -short for scenarios that are not
 // long.
@@ -60,7 +62,7 @@ func TestGoldenHashes(t *testing.T) {
 		}
 	})
 	const path = "testdata/hashes.txt"
-	if *rewrite && !testing.Short() {
+	if rewriting() && !testing.Short() {
 		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +119,8 @@ func TestTransportsAgree(t *testing.T) {
 			direct := mustRun(t, setup)
 			setup.Transport = Wire
 			wire := mustRun(t, setup)
-			if opensConnections(&direct.Trace) {
+			// Over the wire, a client library does not look at the context of a call while it waits for an answer.
+			if opensConnections(&direct.Trace) || cancelsCalls(direct.Plan) {
 				continue
 			}
 			compared++
@@ -135,7 +138,7 @@ func TestTransportsAgree(t *testing.T) {
 // at the same time.
 func opensConnections(trace *sim.Trace) bool {
 	for _, e := range trace.Entries {
-		if e.Kind == sim.KindSend && e.To == redisMachine && e.Text == "open" {
+		if e.Kind == sim.KindSend && strings.HasPrefix(e.To, redisMachine) && e.Text == "open" {
 			return true
 		}
 	}

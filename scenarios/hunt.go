@@ -9,6 +9,7 @@ import (
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/checker/mechanism"
 	"github.com/lockstep-sim/lockstep/faults"
+	"github.com/lockstep-sim/lockstep/scenarios/strategy"
 )
 
 // Hunt looks for the first seed in which a lock breaks a promise. Without a Property and a Mechanism it looks for what
@@ -18,7 +19,9 @@ type Hunt struct {
 	Implementation string
 	Seeds          Seeds
 	Transport      Transport
-	Workers        Workers
+	// Strategies to run the seeds with, in turn by the seed's number; none = those of Scenario.Portfolio.
+	Strategies []string
+	Workers    Workers
 	// Property is the one to see violated, Mechanism the one to be recognised, by name or number.
 	Property  checker.Property
 	Mechanism string
@@ -33,8 +36,9 @@ type Catch struct {
 	// Row counts the seeds that were run. It is judged as if nothing were expected of the lock.
 	Row *Row
 	// Found says that Seed broke a promise and that no seed before it did.
-	Found bool
-	Seed  uint64
+	Found    bool
+	Seed     uint64
+	Strategy string
 	// Hash is the hash of that run.
 	Hash uint64
 }
@@ -52,6 +56,11 @@ func (h *Hunt) Run(ctx context.Context) (*Catch, error) {
 	c := Campaign{
 		Scenarios: []*Scenario{h.Scenario}, Implementations: []string{h.Implementation}, Seeds: h.Seeds,
 		Transport: h.Transport,
+	}
+	for _, name := range h.Strategies {
+		if err := strategy.Check(name); err != nil {
+			return nil, err
+		}
 	}
 	rows, err := c.rows()
 	if err != nil {
@@ -87,7 +96,34 @@ func (r *huntRun) next() (task, bool) {
 	default:
 	}
 	r.row.begun++
-	return r.row.task(r.campaign, r.row.begun-1), true
+	t := r.row.task(r.campaign, r.row.begun-1)
+	t.Strategy = r.hunt.strategyOf(t.Seed)
+	return t, true
+}
+
+// strategyOf is the strategy with which a seed is run: always the same, whatever other seeds are.
+func (h *Hunt) strategyOf(seed uint64) string {
+	names := h.Strategies
+	if len(names) == 0 {
+		names = h.Scenario.Portfolio(h.Implementation)
+	}
+	return names[(seed+uint64(len(names))-1)%uint64(len(names))]
+}
+
+// Portfolio lists the strategies that a hunt uses in turn: the scenario's own first, and the swarm only where there are
+// faults to leave out.
+func (s *Scenario) Portfolio(implementation string) []string {
+	var names []string
+	if s.Strategy != "" {
+		names = append(names, s.Strategy)
+	}
+	expectation, _ := s.Expects(implementation)
+	for _, name := range strategy.Portfolio() {
+		if name != s.Strategy && (name != strategy.Swarm || len(s.templates(expectation)) > 1) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // absorb takes in a result. Seeds are begun in order, so that all before the one found are on their way already.
@@ -147,6 +183,7 @@ func (r *huntRun) catch() *Catch {
 	if r.found >= 0 {
 		found := r.row.results[r.found]
 		c.Found, c.Seed, c.Hash = true, found.Seed, found.Hash
+		c.Strategy = r.hunt.strategyOf(found.Seed)
 		r.row.results = r.row.results[:r.found+1] // what was run beyond it depends on the number of workers
 	}
 	r.row.tally()
@@ -194,7 +231,8 @@ func (o *Outcome) Choose(property checker.Property, byMechanism string) (Choice,
 func ReplayOf(setup Setup, outcome *Outcome, choice Choice) *Replay {
 	r := &Replay{
 		Scenario: setup.Scenario.Name, Implementation: setup.Implementation, Transport: setup.Transport, Seed: setup.Seed,
-		Hash: outcome.Hash, Violated: choice.Property, Plan: slices.Clone(outcome.Plan),
+		Strategy: setup.Strategy, Hash: outcome.Hash, Violated: choice.Property, Kind: choice.Violation.Kind,
+		Plan: slices.Clone(outcome.Plan), Decisions: outcome.Decisions,
 	}
 	if r.Transport == "" {
 		r.Transport = Direct

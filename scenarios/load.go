@@ -20,6 +20,7 @@ import (
 
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/faults"
+	"github.com/lockstep-sim/lockstep/scenarios/strategy"
 	"github.com/lockstep-sim/lockstep/sim"
 )
 
@@ -150,10 +151,16 @@ type document struct {
 	} `yaml:"lock"`
 	Clients         text                         `yaml:"clients"`
 	Identity        text                         `yaml:"identity"`
+	Random          text                         `yaml:"random"`
+	Threads         text                         `yaml:"threads"`
+	Retries         text                         `yaml:"retries"`
+	Swarm           text                         `yaml:"swarm"`
 	TimeServer      text                         `yaml:"timeserver"`
+	Servers         text                         `yaml:"servers"`
 	Server          text                         `yaml:"server"`
 	Differ          map[string]map[string]string `yaml:"differ"`
 	Network         text                         `yaml:"network"`
+	Strategy        text                         `yaml:"strategy"`
 	Program         map[string][]text            `yaml:"program"`
 	Heal            text                         `yaml:"heal"`
 	Until           text                         `yaml:"until"`
@@ -171,7 +178,7 @@ type document struct {
 // Parse reads a scenario. An error is one line with the file's name, line and column, and what to do.
 func Parse(name string, source []byte) (*Scenario, error) {
 	var d document
-	err := yaml.UnmarshalContext(context.Background(), source, &d, yaml.Strict())
+	err := decode(source, &d)
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", name, oneLine(err))
 	}
@@ -181,6 +188,16 @@ func Parse(name string, source []byte) (*Scenario, error) {
 	}
 	s.Source, s.Text = name, source
 	return s, nil
+}
+
+// decode reads YAML. The library panics at some files that are none, such as a list that is left open.
+func decode(source []byte, d *document) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = errors.New("it is no YAML: a value, a list or a map is cut off; see the README for what a scenario looks like")
+		}
+	}()
+	return yaml.UnmarshalContext(context.Background(), source, d, yaml.Strict())
 }
 
 // oneLine makes one line of the library's errors, which quote the source over several lines.
@@ -287,12 +304,8 @@ func (d *document) numbers(s *Scenario) error {
 	if s.Heal > s.Until {
 		return at(orFirst(d.Heal), fmt.Errorf("heal: %v is after until, %v", s.Heal, s.Until))
 	}
-	switch d.Identity.value {
-	case "", "own":
-	case "shared":
-		s.SharedIdentity = true
-	default:
-		return at(d.Identity, fmt.Errorf("identity %q: want own or shared", d.Identity.value))
+	if err := d.sharing(s); err != nil {
+		return err
 	}
 	switch d.Server.value {
 	case "", redisMachine:
@@ -305,6 +318,9 @@ func (d *document) numbers(s *Scenario) error {
 	default:
 		return at(d.Server, fmt.Errorf("server %q: want redis or zookeeper", d.Server.value))
 	}
+	if err := d.servers(s); err != nil {
+		return err
+	}
 	s.Differ = d.Differ
 	switch d.TimeServer.value {
 	case "", "true":
@@ -313,6 +329,11 @@ func (d *document) numbers(s *Scenario) error {
 	default:
 		return at(d.TimeServer, fmt.Errorf("timeserver %q: want true or false", d.TimeServer.value))
 	}
+	if s.Strategy = d.Strategy.value; s.Strategy != "" {
+		if err := strategy.Check(s.Strategy); err != nil {
+			return at(d.Strategy, err)
+		}
+	}
 	if d.Network.value != "" {
 		if s.Latency, err = parseRange(d.Network.value); err != nil {
 			return at(d.Network, fmt.Errorf("network: %w", err))
@@ -320,6 +341,64 @@ func (d *document) numbers(s *Scenario) error {
 		return nil
 	}
 	s.Latency = sim.Range{Min: 500 * time.Microsecond, Max: 2 * time.Millisecond}
+	return nil
+}
+
+// maxPrefixes is how many clients can each have an identity whose text begins with that of the one before.
+const maxPrefixes = 18
+
+// sharing reads what clients and their threads have in common, and what their library does by itself.
+func (d *document) sharing(s *Scenario) error {
+	switch d.Identity.value {
+	case "", "own":
+	case "shared":
+		s.SharedIdentity = true
+	case "prefixes":
+		s.PrefixIdentity = true
+		if s.Clients > maxPrefixes {
+			return at(d.Identity, fmt.Errorf("identity prefixes: it is for %d clients at most", maxPrefixes))
+		}
+	default:
+		return at(d.Identity, fmt.Errorf("identity %q: want own, shared or prefixes", d.Identity.value))
+	}
+	switch d.Random.value {
+	case "", "own":
+	case "shared":
+		s.SharedRandom = true
+	default:
+		return at(d.Random, fmt.Errorf("random %q: want own or shared", d.Random.value))
+	}
+	var err error
+	if s.Threads, err = parseThreads(d.Threads.value); err != nil {
+		return at(d.Threads, err)
+	}
+	if d.Retries.value != "" {
+		if s.Retries, err = strconv.Atoi(d.Retries.value); err != nil || s.Retries < 0 || s.Retries > 100 {
+			return at(d.Retries, fmt.Errorf("retries %q: want a number from 0 to 100", d.Retries.value))
+		}
+	}
+	if d.Swarm.value != "" {
+		if s.Swarm, err = faults.ParseKinds(d.Swarm.value); err != nil {
+			return at(d.Swarm, fmt.Errorf("swarm: %w", err))
+		}
+	}
+	return nil
+}
+
+// servers reads how many machines keep the lock.
+func (d *document) servers(s *Scenario) error {
+	s.Servers = 1
+	if d.Servers.value == "" {
+		return nil
+	}
+	n, err := strconv.Atoi(d.Servers.value)
+	if err != nil || n < 1 || n > mostServers {
+		return at(d.Servers, fmt.Errorf("servers %q: want a number from 1 to %d", d.Servers.value, mostServers))
+	}
+	if n > 1 && s.Server != redisMachine {
+		return at(d.Servers, fmt.Errorf("servers %d: only Redis has several machines that know nothing of each other", n))
+	}
+	s.Servers = n
 	return nil
 }
 
@@ -362,10 +441,6 @@ func (d *document) program(s *Scenario, key string) error {
 		badThread := isThread && (err != nil || number < 2 || number > 9)
 		if !slices.Contains(s.Machines(), machine) || !strings.HasPrefix(machine, "c") || badThread {
 			return at(first, fmt.Errorf("program of %q: want c1 to c%d, c1/2 for a second thread, or others", name, s.Clients))
-		}
-		if isThread && s.Server != zooKeeperMachine {
-			return at(first, fmt.Errorf("program of %q: only ZooKeeper tells which thread sent a request; make it another "+
-				"client", name))
 		}
 		if _, twice := s.Programs[name]; twice {
 			return at(first, fmt.Errorf("program of %s: it has another one", name))

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/lockstep-sim/lockstep/faults"
 	"github.com/lockstep-sim/lockstep/sim"
 )
 
@@ -73,7 +74,18 @@ func TestParseErrors(t *testing.T) {
 		{"lock without unlock", "write, unlock]", "write]", "program of c1: step 1, lock: no unlock follows"},
 		{"unlock without lock", "[lock, work", "[work", "program of c1: step 3, unlock: nothing is locked there"},
 		{"unknown client", "  c1: [", "  c9: [", `program of "c9": want c1 to c2, c1/2 for a second thread, or others`},
-		{"thread on redis", "  c1: [", "  c1/2: [", `program of "c1/2": only ZooKeeper tells`},
+		{"thread without a number", "  c1: [", "  c1/x: [", `program of "c1/x": want c1 to c2, c1/2 for a second thread`},
+		{"identity", "clients: 2", "clients: 2\nidentity: equal", `5:11: identity "equal": want own, shared or prefixes`},
+		{"many prefixes", "clients: 2", "clients: 19\nidentity: prefixes", "5:11: identity prefixes: it is for 18 clients"},
+		{"random", "clients: 2", "clients: 2\nrandom: none", `5:9: random "none": want own or shared`},
+		{"threads", "clients: 2", "clients: 2\nthreads: 2", `5:10: threads "2": want own, identity or handle`},
+		{"retries", "clients: 2", "clients: 2\nretries: many", `5:10: retries "many": want a number from 0 to 100`},
+		{"swarm", "clients: 2", "clients: 2\nswarm: puase", `5:8: swarm: "puase" is no kind of fault`},
+		{"servers", "clients: 2", "clients: 2\nservers: 0", `5:10: servers "0": want a number from 1 to 15`},
+		{
+			"servers of ZooKeeper", "clients: 2", "clients: 2\nserver: zookeeper\nservers: 3",
+			"6:10: servers 3: only Redis has several machines",
+		},
 		{"client without program", "  others: [", "  c1, c1: [", "program of c1: it has another one"},
 		{"fault", "crash c1 on", "crsh c1 on", `10:3: fault: expected`},
 		{"fault on a machine that is not there", "pause c2", "pause c7", `c7`},
@@ -119,6 +131,32 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestParseSharing reads what clients and threads have in common.
+func TestParseSharing(t *testing.T) {
+	const keys = "clients: 2\nidentity: prefixes\nrandom: shared\nthreads: handle\nretries: 3\nswarm: pause, lose reply"
+	const second = "  c1/2: [lock for -1s, unlock, lock for 0s..2540400h, unlock]\n  others:"
+	edited := strings.Replace(smallScenario, "clients: 2", keys, 1)
+	edited = strings.Replace(edited, "  others:", second, 1)
+	s, err := Parse("small.yaml", []byte(edited))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.PrefixIdentity || s.SharedIdentity || !s.SharedRandom || s.Threads != SameHandle || s.Retries != 3 {
+		t.Errorf("read as %+v", s)
+	}
+	if got := faults.KindsText(s.Swarm); got != "pause, lose reply" {
+		t.Errorf("the pool is %q", got)
+	}
+	steps := s.Programs["c1/2"].Steps
+	if !steps[0].Timed || steps[0].For != sim.Fixed(-time.Second) || steps[2].For.Max != 2_540_400*time.Hour {
+		t.Errorf("the waits are %+v", steps)
+	}
+	if again, err := Parse("again.yaml", s.YAML()); err != nil || faults.KindsText(again.Swarm) != "pause, lose reply" ||
+		!again.PrefixIdentity || !again.SharedRandom || again.Threads != SameHandle || again.Retries != 3 {
+		t.Errorf("written as\n%s\nwhich is read as %+v, %v", s.YAML(), again, err)
+	}
+}
+
 // TestStepText checks that a step reads back as it prints.
 func TestStepText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -132,7 +170,7 @@ func TestStepText(t *testing.T) {
 			step.For = span("span")
 		case Lock, Nest:
 			if rapid.Bool().Draw(t, "timed") {
-				step.For = span("span")
+				step.For, step.Timed = span("span"), step.Verb == Lock
 			}
 		}
 		if step.Verb == Nest {
@@ -144,7 +182,7 @@ func TestStepText(t *testing.T) {
 		}
 		text := step.String()
 		back, err := ParseStep(text)
-		if step.For == (sim.Range{}) && (step.Verb == Lock || step.Verb == Nest) {
+		if step.For == (sim.Range{}) && step.Verb == Nest {
 			step.For = back.For // "for 0s" is not written
 		}
 		if err != nil || back != step {

@@ -13,38 +13,54 @@ import (
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/checker/mechanism"
 	"github.com/lockstep-sim/lockstep/faults"
+	"github.com/lockstep-sim/lockstep/scenarios/strategy"
 	"github.com/lockstep-sim/lockstep/sim"
 )
 
 // Replay is a run that can be run again, and what is to be seen then. Its text is the replay file:
 //
-//	lockstep replay 1
+//	lockstep replay 2
 //	program v0.1.0
 //	scenario dead-record
 //	implementation redis/getset
 //	transport direct
+//	strategy pct
 //	seed 17
 //	hash 00c0ffee00c0ffee
 //	violated mutual-exclusion
+//	kind overlap
 //	mechanism R1
 //	plan
 //	  crash c1 on c1 after SETNX or on c1 after EVAL
+//	decisions
+//	  c1>redis SETNX #1 takes 1.5ms
 //	end
 //
-// The lines come in this order; the one of the mechanism may be missing. A scenario is one that comes with the program,
-// or the file scenario.yaml beside the replay file. The plan decides, not the seed, what goes wrong; the seed decides
-// everything else.
+// The lines come in this order; those of the strategy, of the kind, of the mechanism and of decisions may be missing. A
+// scenario is one that comes with the program, or the file scenario.yaml beside the replay file. The plan says what
+// goes wrong and the decisions how long messages and spans of programs take; the seed decides everything else. A
+// decision about something that does not occur has no effect.
+//
+// With "holds" in the place of "violated" the file tells of a run that must not show the violation, as one does once
+// the lock is repaired.
 type Replay struct {
 	// Program is the version that wrote the file: another version may run differently.
 	Program        string
 	Scenario       string
 	Implementation string
 	Transport      Transport
-	Seed           uint64
-	Hash           uint64
-	Violated       checker.Property
-	Mechanism      string // its number; "" = none explains the violation
-	Plan           faults.Plan
+	// Strategy is the one that found it; "" = the seed alone, without one.
+	Strategy string
+	Seed     uint64
+	Hash     uint64
+	// Holds says that the violation must not be seen.
+	Holds     bool
+	Violated  checker.Property
+	Kind      string // of the violation; "" = any
+	Mechanism string // its number; "" = none explains the violation
+	Plan      faults.Plan
+	// Decisions are the strategy's; nil = there was none.
+	Decisions []strategy.Decision
 }
 
 // The names of files in the folder of a violation.
@@ -55,7 +71,7 @@ const (
 
 const (
 	replayFormat  = "lockstep replay "
-	replayVersion = "1"
+	replayVersion = "2"
 )
 
 // String renders the replay file.
@@ -66,18 +82,35 @@ func (r *Replay) String() string {
 	fmt.Fprintf(&b, "scenario %s\n", r.Scenario)
 	fmt.Fprintf(&b, "implementation %s\n", r.Implementation)
 	fmt.Fprintf(&b, "transport %s\n", r.Transport)
+	optional(&b, "strategy", r.Strategy)
 	fmt.Fprintf(&b, "seed %d\n", r.Seed)
 	fmt.Fprintf(&b, "hash %016x\n", r.Hash)
-	fmt.Fprintf(&b, "violated %s\n", r.Violated)
-	if r.Mechanism != "" {
-		fmt.Fprintf(&b, "mechanism %s\n", r.Mechanism)
+	if r.Holds {
+		fmt.Fprintf(&b, "holds %s\n", r.Violated)
+	} else {
+		fmt.Fprintf(&b, "violated %s\n", r.Violated)
 	}
+	optional(&b, "kind", r.Kind)
+	optional(&b, "mechanism", r.Mechanism)
 	b.WriteString("plan\n")
 	for _, fault := range r.Plan {
-		fmt.Fprintf(&b, "  %s\n", fault)
+		b.WriteString(planIndent + fault.String() + "\n")
+	}
+	if r.Decisions != nil {
+		b.WriteString("decisions\n")
+	}
+	for _, decision := range r.Decisions {
+		b.WriteString(planIndent + decision.String() + "\n")
 	}
 	b.WriteString("end\n")
 	return b.String()
+}
+
+// optional writes a line that is left out when there is nothing to say.
+func optional(b *strings.Builder, key, value string) {
+	if value != "" {
+		fmt.Fprintf(b, "%s %s\n", key, value)
+	}
 }
 
 // ParseReplay reads a replay file. An error is one line with the file's name and the line.
@@ -114,7 +147,11 @@ func (p *replayParser) line() string {
 
 // value reads the line "key value".
 func (p *replayParser) value(key, example string) (string, error) {
-	line := p.line()
+	return p.valueOf(p.line(), key, example)
+}
+
+// valueOf takes the value out of a line that was read.
+func (p *replayParser) valueOf(line, key, example string) (string, error) {
 	word, value, _ := strings.Cut(line, " ")
 	if word != key || value == "" || strings.TrimSpace(value) != value || !utf8.ValidString(value) {
 		return "", p.fail("%s: want %q", quoteShort(line), key+" "+example)
@@ -184,7 +221,15 @@ func (p *replayParser) setting(r *Replay) (err error) {
 
 // run reads which run it was.
 func (p *replayParser) run(r *Replay) error {
-	seed, err := p.value("seed", "17")
+	line := p.line()
+	if name, is := strings.CutPrefix(line, "strategy "); is {
+		if err := strategy.Check(name); err != nil && name != strategy.Exhaustive {
+			return p.fail("%v", err)
+		}
+		r.Strategy = name
+		line = p.line()
+	}
+	seed, err := p.valueOf(line, "seed", "17")
 	if err != nil {
 		return err
 	}
@@ -203,14 +248,26 @@ func (p *replayParser) run(r *Replay) error {
 
 // expected reads what is to be seen.
 func (p *replayParser) expected(r *Replay) error {
-	violated, err := p.value("violated", "mutual-exclusion")
+	line := p.line()
+	key := "violated"
+	if strings.HasPrefix(line, "holds ") {
+		key, r.Holds = "holds", true
+	}
+	violated, err := p.valueOf(line, key, "mutual-exclusion")
 	if err != nil {
 		return err
 	}
 	if r.Violated = checker.Property(violated); !isProperty(violated) {
-		return p.fail("violated %q: want one of %v", violated, checker.Properties())
+		return p.fail("%s %q: want one of %v", key, violated, checker.Properties())
 	}
-	line := p.line()
+	line = p.line()
+	if kind, is := strings.CutPrefix(line, "kind "); is {
+		if !isName(kind) {
+			return p.fail("kind %q: want a kind of violation, such as %s", kind, checker.KindOverlap)
+		}
+		r.Kind = kind
+		line = p.line()
+	}
 	if ref, is := strings.CutPrefix(line, "mechanism "); is {
 		known, ok := mechanism.Named(ref)
 		if !ok || known.Ref != ref {
@@ -225,31 +282,59 @@ func (p *replayParser) expected(r *Replay) error {
 	return nil
 }
 
-// planIndent stands before each fault.
+// planIndent stands before each fault and each decision.
 const planIndent = "  "
 
-// plan reads the faults and the end.
+// plan reads the faults, the decisions and the end.
 func (p *replayParser) plan(r *Replay) error {
 	r.Plan = faults.Plan{}
 	for {
 		line := p.line()
-		if line == "end" {
-			return nil
+		if line == "end" || line == "decisions" && r.Decisions == nil {
+			if line == "end" {
+				return nil
+			}
+			r.Decisions = []strategy.Decision{}
+			continue
 		}
 		text, is := strings.CutPrefix(line, planIndent)
 		if !is {
-			return p.fail("%s: want a fault, indented by two spaces, or \"end\"", quoteShort(line))
+			return p.fail("%s: want a %s, indented by two spaces, or \"end\"", quoteShort(line), p.entry(r))
 		}
-		fault, err := faults.Parse(text)
-		if err != nil {
-			var syntax *faults.SyntaxError
-			if errors.As(err, &syntax) {
-				return fmt.Errorf("%s:%d:%d: fault: %s", p.name, p.next, syntax.Column+len(planIndent), syntax.Message)
-			}
-			return p.fail("fault: %v", err)
+		if err := p.planned(r, text); err != nil {
+			return err
 		}
-		r.Plan = append(r.Plan, fault)
 	}
+}
+
+// entry is what one line of the plan is, or of the decisions.
+func (p *replayParser) entry(r *Replay) string {
+	if r.Decisions == nil {
+		return "fault"
+	}
+	return "decision"
+}
+
+// planned reads one fault or one decision.
+func (p *replayParser) planned(r *Replay, text string) error {
+	if r.Decisions != nil {
+		decision, err := strategy.Parse(text)
+		if err != nil {
+			return p.fail("%v", err)
+		}
+		r.Decisions = append(r.Decisions, decision)
+		return nil
+	}
+	fault, err := faults.Parse(text)
+	if err != nil {
+		var syntax *faults.SyntaxError
+		if errors.As(err, &syntax) {
+			return fmt.Errorf("%s:%d:%d: fault: %s", p.name, p.next, syntax.Column+len(planIndent), syntax.Message)
+		}
+		return p.fail("fault: %v", err)
+	}
+	r.Plan = append(r.Plan, fault)
+	return nil
 }
 
 // ParseTransport reads the name of a transport.
@@ -282,6 +367,7 @@ func (r *Replay) Load(folder string) (Setup, error) {
 	}
 	setup := Setup{
 		Scenario: s, Implementation: r.Implementation, Seed: r.Seed, Transport: r.Transport, Plan: r.Plan, FixedPlan: true,
+		Decisions: r.Decisions,
 	}
 	_, err = newRun(setup)
 	return setup, err
@@ -297,7 +383,7 @@ func (r *Replay) Play(t *testing.T, setup Setup) (*Played, error) {
 		return nil, outcome.Err
 	}
 	played := &Played{Outcome: outcome, Same: outcome.Hash == r.Hash}
-	played.Choice, played.Shows = outcome.Choose(r.Violated, r.Mechanism)
+	played.Choice, played.Shows = outcome.find(target{r.Violated, r.Kind, r.Mechanism})
 	return played, nil
 }
 

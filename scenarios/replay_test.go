@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -14,20 +15,26 @@ import (
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/checker/mechanism"
 	"github.com/lockstep-sim/lockstep/faults"
+	"github.com/lockstep-sim/lockstep/scenarios/strategy"
 )
 
-const replayText = `lockstep replay 1
+const replayText = `lockstep replay 2
 program v0.1.0
 scenario dead-record
 implementation redis/getset
 transport direct
+strategy pct
 seed 17
 hash 00c0ffee00c0ffee
 violated mutual-exclusion
+kind overlap
 mechanism R1
 plan
   crash c1 on c1 after SETNX or on c1 after EVAL
   clock c2 step +1.5s at 3s
+decisions
+  c1>redis SETNX #1 takes 1.5ms
+  c2 wait #1 takes 163ms
 end
 `
 
@@ -39,7 +46,8 @@ func TestParseReplay(t *testing.T) {
 	if got := r.String(); got != replayText {
 		t.Errorf("it is written back as\n%s", got)
 	}
-	if r.Seed != 17 || r.Hash != 0x00c0ffee00c0ffee || r.Mechanism != "R1" || len(r.Plan) != 2 {
+	if r.Seed != 17 || r.Hash != 0x00c0ffee00c0ffee || r.Mechanism != "R1" || len(r.Plan) != 2 ||
+		r.Strategy != "pct" || r.Kind != "overlap" || len(r.Decisions) != 2 || r.Holds {
 		t.Errorf("it is read as %+v", r)
 	}
 	if windows, err := ParseReplay("replay.txt", strings.ReplaceAll(replayText, "\n", "\r\n")); err != nil ||
@@ -51,19 +59,19 @@ func TestParseReplay(t *testing.T) {
 func TestParseReplayErrors(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
 		{
-			"empty", replayText, "", `1: it is no replay file: want "lockstep replay 1" as its first line`,
+			"empty", replayText, "", `1: it is no replay file: want "lockstep replay 2" as its first line`,
 		},
 		{
-			"other file", "lockstep replay 1", "name: x",
-			`1: it is no replay file: want "lockstep replay 1" as its first line`,
+			"other file", "lockstep replay 2", "name: x",
+			`1: it is no replay file: want "lockstep replay 2" as its first line`,
 		},
 		{
-			"newer", "replay 1\n", "replay 2\n",
-			`1: it has format "2" and this program reads format 1: use the version of lockstep that wrote it, or hunt again`,
+			"newer", "replay 2\n", "replay 3\n",
+			`1: it has format "3" and this program reads format 2: use the version of lockstep that wrote it, or hunt again`,
 		},
 		{
-			"older", "replay 1\n", "replay 0\n",
-			`1: it has format "0" and this program reads format 1: use the version of lockstep that wrote it, or hunt again`,
+			"older", "replay 2\n", "replay 1\n",
+			`1: it has format "1" and this program reads format 2: use the version of lockstep that wrote it, or hunt again`,
 		},
 		{
 			"missing line", "scenario dead-record\n", "",
@@ -71,12 +79,12 @@ func TestParseReplayErrors(t *testing.T) {
 		},
 		{
 			"wrong order", "seed 17\nhash 00c0ffee00c0ffee", "hash 00c0ffee00c0ffee\nseed 17",
-			`6: "hash 00c0ffee00c0ffee": want "seed 17"`,
+			`7: "hash 00c0ffee00c0ffee": want "seed 17"`,
 		},
-		{"no value", "seed 17", "seed", `6: "seed": want "seed 17"`},
-		{"spaces", "seed 17", "seed  17", `6: "seed  17": want "seed 17"`},
-		{"seed", "seed 17", "seed 5-1", `6: seed "5-1": want a number from 0 to 18446744073709551615`},
-		{"padded seed", "seed 17", "seed 017", `6: seed "017": want a number from 0 to 18446744073709551615`},
+		{"no value", "seed 17", "seed", `7: "seed": want "seed 17"`},
+		{"spaces", "seed 17", "seed  17", `7: "seed  17": want "seed 17"`},
+		{"seed", "seed 17", "seed 5-1", `7: seed "5-1": want a number from 0 to 18446744073709551615`},
+		{"padded seed", "seed 17", "seed 017", `7: seed "017": want a number from 0 to 18446744073709551615`},
 		{
 			"scenario", "dead-record", "../x.yaml",
 			`3: scenario "../x.yaml": want the name of a scenario, or scenario.yaml for the file beside this one`,
@@ -86,24 +94,36 @@ func TestParseReplayErrors(t *testing.T) {
 			`4: implementation "redis/getsat": no lock named "redis/getsat"; did you mean "redis/getset"?`,
 		},
 		{"transport", "transport direct", "transport pigeon", `5: transport "pigeon": want direct or wire`},
-		{"hash", "00c0ffee00c0ffee", "c0ffee", `7: hash "c0ffee": want 16 digits of 0-9 and a-f`},
+		{"hash", "00c0ffee00c0ffee", "c0ffee", `8: hash "c0ffee": want 16 digits of 0-9 and a-f`},
 		{
 			"hash in capitals", "00c0ffee00c0ffee", "00C0FFEE00C0FFEE",
-			`7: hash "00C0FFEE00C0FFEE": want 16 digits of 0-9 and a-f`,
+			`8: hash "00C0FFEE00C0FFEE": want 16 digits of 0-9 and a-f`,
 		},
-		{"mechanism", "mechanism R1", "mechanism R99", `9: mechanism "R99": want a number such as R1`},
+		{"mechanism", "mechanism R1", "mechanism R99", `11: mechanism "R99": want a number such as R1`},
 		{
 			"no plan", "plan\n", "",
-			`10: "  crash c1 on c1 after SETNX or on c1 after EVAL": want "plan" or "mechanism R1"`,
+			`12: "  crash c1 on c1 after SETNX or on c1 after EVAL": want "plan" or "mechanism R1"`,
 		},
-		{"fault", "clock c2 step +1.5s", "clock c2 step soon", `12:17: fault: `},
+		{"fault", "clock c2 step +1.5s", "clock c2 step soon", `14:17: fault: `},
 		{
 			"indent", "  clock", "clock",
-			`12: "clock c2 step +1.5s at 3s": want a fault, indented by two spaces, or "end"`,
+			`14: "clock c2 step +1.5s at 3s": want a fault, indented by two spaces, or "end"`,
 		},
-		{"cut off", "end\n", "", `13: an empty line: want a fault, indented by two spaces, or "end"`},
-		{"more", "end\n", "end\nend\n", `14: "end": nothing may follow "end"`},
-		{"blank lines after", "end\n", "end\n\n\n", `14: an empty line: nothing may follow "end"`},
+		{
+			"strategy", "strategy pct", "strategy luck",
+			`6: strategy "luck": want one of uniform`,
+		},
+		{"kind", "kind overlap", "kind Over lap", `10: kind "Over lap": want a kind of violation, such as overlap`},
+		{
+			"decision", "takes 163ms", "takes ages", `17: decision "c2 wait #1 takes ages": "ages" is no duration`,
+		},
+		{
+			"decisions twice", "  c2 wait", "decisions\n  c2 wait",
+			`17: "decisions": want a decision, indented by two spaces, or "end"`,
+		},
+		{"cut off", "end\n", "", `18: an empty line: want a decision, indented by two spaces, or "end"`},
+		{"more", "end\n", "end\nend\n", `19: "end": nothing may follow "end"`},
+		{"blank lines after", "end\n", "end\n\n\n", `19: an empty line: nothing may follow "end"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if !strings.Contains(replayText, test.old) {
@@ -119,7 +139,7 @@ func TestParseReplayErrors(t *testing.T) {
 		})
 	}
 	_, err := ParseReplay("r.txt", strings.Replace(replayText, "violated mutual-exclusion", "violated peace", 1))
-	if err == nil || !strings.HasPrefix(err.Error(), `r.txt:8: violated "peace": want one of [mutual-exclusion`) {
+	if err == nil || !strings.HasPrefix(err.Error(), `r.txt:9: violated "peace": want one of [mutual-exclusion`) {
 		t.Errorf("an unknown property: the error is %v", err)
 	}
 }
@@ -152,11 +172,23 @@ func TestReplayRoundTrip(t *testing.T) {
 			Hash:           rapid.Uint64().Draw(t, "hash"),
 			Violated:       rapid.SampledFrom(checker.Properties()).Draw(t, "violated"),
 			Mechanism:      rapid.SampledFrom(append([]string{""}, refs...)).Draw(t, "mechanism"),
+			Strategy:       rapid.SampledFrom([]string{"", "uniform", "pct", "exhaustive"}).Draw(t, "strategy"),
+			Kind:           rapid.SampledFrom([]string{"", "overlap", "stuck"}).Draw(t, "kind"),
+			Holds:          rapid.Bool().Draw(t, "holds"),
 			Plan:           faults.Plan(rapid.SliceOfN(rapid.SampledFrom(lines), 0, 4).Draw(t, "plan")),
+		}
+		for i := range rapid.IntRange(0, 3).Draw(t, "decisions") {
+			r.Decisions = append(r.Decisions, strategy.Decision{
+				From: "c1", To: rapid.SampledFrom([]string{"", "redis"}).Draw(t, "to"), What: strategy.Wait, Nth: i + 1,
+				Takes: time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "takes")),
+			})
 		}
 		again, err := ParseReplay("replay.txt", r.String())
 		if err != nil {
 			t.Fatalf("%v\n%s", err, r)
+		}
+		if (again.Decisions == nil) != (r.Decisions == nil) {
+			t.Fatal("a run without a schedule is read as one with, or the other way round")
 		}
 		if diff := cmp.Diff(r, again, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b faults.Fault) bool {
 			return a.String() == b.String()
@@ -174,7 +206,8 @@ func FuzzParseReplay(f *testing.F) {
 	f.Add(replayText)
 	f.Add(strings.ReplaceAll(replayText, "\n", "\r\n"))
 	f.Add(strings.Replace(replayText, "mechanism R1\n", "", 1))
-	f.Add("lockstep replay 1\nprogram")
+	f.Add("lockstep replay 2\nprogram")
+	f.Add(strings.Replace(strings.Replace(replayText, "strategy pct\n", "", 1), "violated", "holds", 1))
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := ParseReplay("r.txt", text)

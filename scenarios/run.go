@@ -14,6 +14,7 @@ import (
 	"github.com/lockstep-sim/lockstep/impl"
 	"github.com/lockstep-sim/lockstep/impl/redislock"
 	"github.com/lockstep-sim/lockstep/impl/zklock"
+	"github.com/lockstep-sim/lockstep/scenarios/strategy"
 	"github.com/lockstep-sim/lockstep/sim"
 	"github.com/lockstep-sim/lockstep/sim/redis"
 	"github.com/lockstep-sim/lockstep/sim/zookeeper"
@@ -37,7 +38,15 @@ type Setup struct {
 	// Plan replaces what the seed would draw, when FixedPlan is set.
 	Plan      faults.Plan
 	FixedPlan bool
+	// Strategy decides when messages arrive and how long programs wait; "" = strategy.Uniform.
+	Strategy string
+	// Decisions, if not nil, replace what the strategy would decide: those of another run are made again.
+	Decisions []strategy.Decision
 	Trace     sim.TraceMode
+
+	explorer *strategy.Explorer // goes through schedules and plans instead of drawing them
+	// everything makes the outcome's decisions complete: those of Decisions, and what is as drawn.
+	everything bool
 }
 
 // Outcome is what came of a run.
@@ -47,12 +56,20 @@ type Outcome struct {
 	Mechanisms []mechanism.Finding
 	Plan       faults.Plan
 	Strikes    []int // how often each fault of the plan struck
-	Hash       uint64
-	Events     uint64
-	End        time.Duration // when the workload ended, in true time
-	Trace      sim.Trace
-	Leaks      []string
-	Err        error // the run could not be finished
+	// Decisions are the strategy's, as far as they differ from what the seed draws; nil = it makes none.
+	Decisions []strategy.Decision
+	// Marks counts how often the run came to where locks break, in the order of strategy.AllMarks.
+	Marks  []int
+	Hash   uint64
+	Events uint64
+	End    time.Duration // when the workload ended, in true time
+	Trace  sim.Trace
+	Leaks  []string
+	Err    error // the run could not be finished
+	// origins tells for each fault of a drawn plan from which template of the scenario it was drawn.
+	origins []int
+	// givenUp says that the run was not ended, because another has led to the same.
+	givenUp bool
 }
 
 // Catalogue lists every implementation that scenarios can run.
@@ -78,8 +95,14 @@ type run struct {
 	world       *sim.World
 	recorder    *recorder
 	injector    *faults.Injector
-	redis       *redis.Machine     // nil on ZooKeeper
+	origins     []int              // for each fault that was drawn from a template, which one; the swarm's follow
+	schedule    *strategy.Schedule // nil = messages take what is drawn
+	decisions   []strategy.Decision
+	marks       *strategy.Marks
+	redises     []*redis.Machine   // none on ZooKeeper
 	zookeeper   *zookeeper.Machine // nil on Redis
+	queue       *queue             // nil on Redis
+	cancels     bool               // a fault of the plan ends calls
 	timeServer  *sim.Node
 	clients     []*client // current incarnations, in order of machines and their threads
 	processes   int
@@ -100,18 +123,25 @@ func Run(t *testing.T, setup Setup) (*Outcome, error) {
 	if r.scenario.Server == zooKeeperMachine {
 		defer seedGUIDs(setup.Seed)()
 	}
-	result := sim.Run(t, sim.Config{
+	config := sim.Config{
 		Seed: setup.Seed, Trace: setup.Trace, Latency: setup.Scenario.Latency, Preparation: preparation,
 		RuntimeTimers: r.setup.Transport == Wire, Taps: []sim.Tap{r.tap},
-	}, r.play)
+	}
+	if r.schedule != nil {
+		config.Scheduler = r.schedule
+	}
+	result := sim.Run(t, config, r.play)
 	outcome := &Outcome{
-		History: r.recorder.history, Plan: r.setup.Plan, Hash: result.Hash, Events: result.Events, End: r.end,
-		Trace: result.Trace, Leaks: result.Leaks, Err: result.Err,
+		History: r.recorder.history, Plan: r.setup.Plan, origins: r.origins, Marks: r.marks.Counts(),
+		Hash: result.Hash, Events: result.Events, End: r.end, Trace: result.Trace, Leaks: result.Leaks, Err: result.Err,
+	}
+	if r.schedule != nil {
+		outcome.Decisions, outcome.givenUp = r.decisions, r.schedule.GivenUp()
 	}
 	if outcome.Err == nil {
 		outcome.Err = r.failure
 	}
-	if outcome.Err != nil {
+	if outcome.Err != nil || outcome.givenUp {
 		return outcome, nil
 	}
 	outcome.Strikes = r.injector.Strikes()
@@ -132,7 +162,10 @@ func newRun(setup Setup) (*run, error) {
 	}
 	r := &run{
 		setup: setup, scenario: setup.Scenario, entry: entry,
-		generations: map[string]int{}, recorder: &recorder{},
+		generations: map[string]int{}, recorder: &recorder{}, marks: strategy.NewMarks(),
+	}
+	if r.schedule, err = setup.schedule(); err != nil {
+		return nil, err
 	}
 	if r.entry.Backend != r.scenario.Server {
 		return nil, fmt.Errorf("%s keeps its lock on %s and scenario %s has %s", setup.Implementation, r.entry.Backend,
@@ -140,6 +173,10 @@ func newRun(setup Setup) (*run, error) {
 	}
 	if r.scenario.Server == zooKeeperMachine {
 		r.setup.Transport = Wire // it has no other
+	}
+	if r.scenario.Servers > 1 && !r.entry.Servers {
+		return nil, fmt.Errorf("%s keeps its lock on one server and scenario %s has %d", setup.Implementation,
+			r.scenario.Name, r.scenario.Servers)
 	}
 	r.expectation, _ = setup.Scenario.Expects(setup.Implementation)
 	if r.entry.TimeServer && !r.scenario.TimeServer {
@@ -150,25 +187,60 @@ func newRun(setup Setup) (*run, error) {
 		return nil, fmt.Errorf("scenario %s: %w", r.scenario.Name, err)
 	}
 	if !setup.FixedPlan {
-		r.setup.Plan = r.draw()
+		r.draw()
 	}
+	r.cancels = cancelsCalls(r.setup.Plan)
 	return r, faults.Validate(r.setup.Plan, r.scenario.Machines())
 }
 
-// draw settles the scenario's faults for the seed. Each template has a stream of its own.
-func (r *run) draw() faults.Plan {
-	templates := r.scenario.Faults
-	if r.expectation.Faults != nil {
-		templates = r.expectation.Faults
+// schedule makes the schedule of the run; nil where messages take what is drawn.
+func (s *Setup) schedule() (*strategy.Schedule, error) {
+	switch {
+	case s.explorer != nil:
+		return s.explorer.Schedule(), nil
+	case s.everything:
+		schedule := strategy.Follow(s.Decisions)
+		schedule.Everything()
+		return schedule, nil
+	case s.Decisions != nil:
+		return strategy.Follow(s.Decisions), nil
+	case s.Strategy == "":
+		return nil, nil
 	}
-	return faults.Draw(templates, func(i int) faults.Stream {
-		return sim.NewStream(r.setup.Seed, "fault/"+templates[i].String())
-	})
+	return strategy.New(s.Strategy, s.Seed), strategy.Check(s.Strategy)
+}
+
+// draw settles the scenario's faults for the seed. Each template has a stream of its own, so that what the swarm leaves
+// out moves no other.
+func (r *run) draw() {
+	off := map[faults.Kind]bool{}
+	swarm := sim.NewStream(r.setup.Seed, "swarm")
+	for i, template := range r.scenario.templates(r.expectation) {
+		var stream faults.Stream = sim.NewStream(r.setup.Seed, "fault/"+template.String())
+		if r.setup.explorer != nil {
+			stream = r.setup.explorer
+		}
+		fault, in := template.Draw(stream)
+		if kind := template.Low().Kind; r.setup.Strategy == strategy.Swarm {
+			if _, known := off[kind]; !known {
+				off[kind] = swarm.Chance(1, 2)
+			}
+			in = in && !off[kind]
+		}
+		if in {
+			r.setup.Plan = append(r.setup.Plan, fault)
+			r.origins = append(r.origins, i)
+		}
+	}
+	r.setup.Plan = append(r.setup.Plan, r.swarm()...)
 }
 
 func (r *run) tap(point sim.Point, m *sim.Message) {
 	if r.injector != nil {
 		r.injector.Tap(point, m)
+	}
+	if point == sim.PointArrive {
+		r.marks.Request(m.Client().Name(), m.Server().Name(), m.Command(), r.world.Now())
 	}
 }
 
@@ -182,11 +254,18 @@ func (r *run) timeServerAddress() string {
 // play runs the world from the first machine to the last event.
 func (r *run) play(w *sim.World) {
 	r.world = w
+	if r.schedule != nil {
+		r.schedule.Enter(w, r.marks)
+	}
 	r.build()
+	r.keepJournals()
 	r.injector = faults.NewInjector(w, r.setup.Plan, faults.InjectorOptions{
-		Role: r.role, BeforeRestart: r.beforeRestart, Act: r.act,
+		Role: r.role, BeforeRestart: r.beforeRestart, Act: r.act, FailScript: r.failScript,
 		Struck: func(_ int, fault faults.Fault, machine string) { r.struck(fault, machine) },
 	})
+	if r.injector.FollowsLeases() {
+		r.recorder.injector = r.injector
+	}
 	w.At(0, func() {
 		for _, c := range r.clients {
 			c.process.Go("program", c.main)
@@ -200,19 +279,20 @@ func (r *run) play(w *sim.World) {
 		}
 	})
 	w.RunUntil(r.scenario.Until+r.scenario.Grace, func() bool {
-		return r.failure != nil || r.unfinished == 0 && w.Now() >= r.scenario.Heal
+		return r.failure != nil || r.schedule.GivenUp() || r.unfinished == 0 && w.Now() >= r.scenario.Heal
 	})
-	if r.redis != nil {
-		r.recorder.refresh("", nil) // what expired by itself is seen only when somebody looks
-	}
+	r.recorder.lookAgain()
 	r.recorder.phase(checker.WorkloadEnd)
 	r.end = w.Now()
 	// What is still on its way when the last program has ended arrives: a write that was sent under a hold may be
 	// executed long after.
-	w.RunUntil(r.scenario.Until+r.scenario.Grace, func() bool { return r.failure != nil })
+	w.RunUntil(r.scenario.Until+r.scenario.Grace, func() bool { return r.failure != nil || r.schedule.GivenUp() })
 	r.recorder.closed = true
-	if r.redis != nil {
-		r.redis.Release()
+	if r.schedule != nil {
+		r.decisions = r.schedule.Decisions()
+	}
+	for _, machine := range r.redises {
+		machine.Release()
 	}
 }
 
@@ -237,17 +317,13 @@ func (r *run) struck(fault faults.Fault, machine string) {
 func (r *run) build() {
 	w, s := r.world, r.scenario
 	*r.recorder = recorder{
-		world: w, lock: s.Lock, clients: map[uint64]*client{}, tokens: map[string]*client{}, holds: map[*client]time.Time{},
-		jitter: r.jitter(redisMachine), history: checker.History{Header: r.header()},
+		world: w, marks: r.marks, lock: s.Lock, clients: map[uint64]*client{}, tokens: map[string]*client{},
+		holds: map[*client]time.Time{}, history: checker.History{Header: r.header()},
 	}
 	if s.Server == zooKeeperMachine {
 		r.addZooKeeper()
 	} else {
-		r.redis = redis.NewMachine(w, redis.Options{
-			Name: redisMachine, Seed: r.setup.Seed, OnCommand: r.recorder.executed, OnAccept: r.accepted,
-			OnRestart: func() { r.recorder.refresh("RESTART", nil) },
-		})
-		r.recorder.redis, r.recorder.server = r.redis.Node(), r.redis.Server
+		r.addRedises()
 	}
 	if s.TimeServer {
 		service := &timeService{}
@@ -284,13 +360,17 @@ func (r *run) boot(node *sim.Node, i int) []*client {
 	r.clients = slices.DeleteFunc(r.clients, func(c *client) bool { return c.node == node })
 	owner := r.scenario.owner(i, r.generations[node.Name()])
 	var threads []*client
-	for _, program := range r.scenario.threads(node.Name()) {
+	programs := r.scenario.threads(node.Name())
+	for _, program := range programs {
 		c, err := r.newClient(node, program, owner, threads)
 		if err != nil {
 			r.failure = err
 			return nil
 		}
-		owner.Thread++
+		c.threaded = len(programs) > 1
+		if r.scenario.Threads.areOwners() {
+			owner.Thread++
+		}
 		threads = append(threads, c)
 	}
 	r.clients = append(r.clients, threads...)
@@ -350,21 +430,6 @@ func (r *run) judging() checker.Options {
 		},
 		LivenessBound: r.scenario.Grace,
 	}
-}
-
-// role finds the machine that plays a role right now: the first holder in order of machines, or the one that has waited
-// longest. A holder that enters again is no waiter.
-func (r *run) role(role faults.NodeRef) string {
-	candidates, holder := r.clients, true
-	if role == faults.Waiter {
-		candidates, holder = r.recorder.waiting, false
-	}
-	for _, c := range candidates {
-		if _, holds := r.recorder.holds[c]; holds == holder {
-			return c.node.Name()
-		}
-	}
-	return ""
 }
 
 // beforeRestart gives a restarted client its identity.

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -24,14 +25,27 @@ type Scenario struct {
 
 	// Server is the machine that keeps the lock, and so the backend of the implementations that can run: redisMachine
 	// or zooKeeperMachine.
-	Server  string
+	Server string
+	// Servers is how many of them there are, each by itself. More than one is for locks that count a majority.
+	Servers int
 	Lock    string // the lock's name
 	Lease   time.Duration
 	Clients int // machines c1, c2, ...
 	// SharedIdentity gives all clients one Owner, as cloned machines have it.
 	SharedIdentity bool
-	TimeServer     bool
-	Latency        sim.Range
+	// PrefixIdentity gives each client an Owner whose text begins with that of the client before.
+	PrefixIdentity bool
+	// SharedRandom has the locks of all clients draw the same random bytes, as machines do that were started from one
+	// image and seed.
+	SharedRandom bool
+	// Threads says what the threads of one machine share; "" = OwnThreads.
+	Threads Threads
+	// Retries is how often the client library of Redis sends a command again when no answer came.
+	Retries    int
+	TimeServer bool
+	Latency    sim.Range
+	// Strategy is the one that campaigns run its seeds with; "" = strategy.Uniform.
+	Strategy string
 	// Programs says what each client does, by machine name. "c1/2" is the second thread of c1, which shares the lock
 	// object of the first.
 	Programs map[string]Program
@@ -42,7 +56,9 @@ type Scenario struct {
 	// the longest time for which a wanted lock may be nobody's after Heal; the run ends at the latest Grace after Until.
 	Heal, Until, Grace time.Duration
 
-	Faults          []faults.Template
+	Faults []faults.Template
+	// Swarm is the pool that each seed draws further faults from.
+	Swarm           []faults.Kind
 	Implementations []Expectation // sorted by name
 }
 
@@ -81,7 +97,7 @@ func Client(i int) string { return fmt.Sprintf("c%d", i) }
 
 // Machines names all machines: servers first, then clients.
 func (s *Scenario) Machines() []string {
-	machines := []string{s.Server, storeMachine}
+	machines := append(s.servers(), storeMachine)
 	if s.TimeServer {
 		machines = append(machines, timeServerMachine)
 	}
@@ -91,7 +107,19 @@ func (s *Scenario) Machines() []string {
 	return machines
 }
 
-// The names of the server machines.
+// servers names the machines that keep the lock.
+func (s *Scenario) servers() []string {
+	if s.Servers <= 1 {
+		return []string{s.Server}
+	}
+	var names []string
+	for i := 1; i <= s.Servers; i++ {
+		names = append(names, fmt.Sprintf("%s%d", s.Server, i))
+	}
+	return names
+}
+
+// The names of the server machines. Where several keep the lock they are numbered: redis1, redis2, ...
 const (
 	redisMachine      = "redis"
 	zooKeeperMachine  = "zookeeper"
@@ -136,6 +164,7 @@ type Step struct {
 	Verb   Verb
 	For    sim.Range // Wait, Work: how long; Lock, Nest: how long to try, zero = for ever
 	Levels [2]int64  // Nest: range of levels
+	Timed  bool      // Lock: it tries for For, which may be nothing or less
 	Retry  bool      // Lock, Unlock: again after an unknown outcome, until it is known
 	skipTo int       // Lock, Try: the step after its unlock
 }
@@ -150,7 +179,7 @@ func (s Step) String() string {
 		text += fmt.Sprintf(" %d..%d", s.Levels[0], s.Levels[1])
 		fallthrough
 	case Lock:
-		if s.For != (sim.Range{}) {
+		if s.Timed || s.For != (sim.Range{}) {
 			text += " for " + rangeText(s.For)
 		}
 	}
@@ -200,7 +229,8 @@ func ParseStep(text string) (Step, error) {
 		fallthrough
 	case Lock:
 		if len(words) == 2 && words[0] == "for" {
-			s.For, err = parseRange(words[1])
+			s.For, err = parseSpans(words[1], parseWait)
+			s.Timed = s.Verb == Lock
 			words = nil
 		}
 	case Try, Write, Unlock:
@@ -241,13 +271,26 @@ func parseSpan(text string) (time.Duration, error) {
 	return d, nil
 }
 
-func parseRange(text string) (sim.Range, error) {
+// parseWait reads how long to try for a lock. What makes no sense is welcome: locks must do with it.
+func parseWait(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("duration %q: want a number with a unit, such as 500ms, 0s or -1s, up to %v", text,
+			time.Duration(math.MaxInt64))
+	}
+	return d, nil
+}
+
+func parseRange(text string) (sim.Range, error) { return parseSpans(text, parseSpan) }
+
+// parseSpans reads one duration, or a range of two.
+func parseSpans(text string, parse func(string) (time.Duration, error)) (sim.Range, error) {
 	from, to, isRange := strings.Cut(text, "..")
-	low, err := parseSpan(from)
+	low, err := parse(from)
 	if err != nil || !isRange {
 		return sim.Fixed(low), err
 	}
-	high, err := parseSpan(to)
+	high, err := parse(to)
 	if err != nil {
 		return sim.Range{}, err
 	}

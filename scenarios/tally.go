@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/checker/mechanism"
+	"github.com/lockstep-sim/lockstep/scenarios/strategy"
 )
 
 // tally counts what the seeds of a row showed, in the order of seeds.
@@ -56,6 +57,14 @@ func (t *tally) count(at First, result *seedResult) {
 		}
 		if strikes > 0 {
 			t.row.Faults[i].Strikes++
+		}
+	}
+	if t.row.Marks == nil {
+		t.row.Marks = make([]int, len(strategy.AllMarks()))
+	}
+	for i, times := range result.Marks {
+		if times > 0 {
+			t.row.Marks[i]++
 		}
 	}
 	for _, v := range result.Verdicts {

@@ -23,7 +23,8 @@ import (
 // A worker reads tasks as JSON lines from its standard input and writes one result line for each. It ends with its
 // input.
 type Workers struct {
-	// Command makes the command that starts one worker: a program that calls ServeWorker on its standard streams.
+	// Command makes the command that starts one worker: a program that calls ServeWorker on its standard streams. Without
+	// it everything is run in this process, one seed after the other.
 	Command func(ctx context.Context) *exec.Cmd
 	// Number is how many work at the same time; 1 when it is less.
 	Number int
@@ -37,6 +38,7 @@ type task struct {
 	Scenario       *source   `json:"scenario,omitempty"`
 	Implementation string    `json:"implementation"`
 	Transport      Transport `json:"transport"`
+	Strategy       string    `json:"strategy,omitempty"`
 	Seed           uint64    `json:"seed"`
 	Twice          bool      `json:"twice,omitempty"`
 }
@@ -56,8 +58,10 @@ type seedResult struct {
 	Verdicts   []seedVerdict   `json:"verdicts,omitempty"`
 	Mechanisms []seedMechanism `json:"mechanisms,omitempty"`
 	// Strikes holds for each fault of the scenario how often it struck, -1 = it was not in the plan of this seed.
-	Strikes []int    `json:"strikes,omitempty"`
-	Leaks   []string `json:"leaks,omitempty"`
+	Strikes []int `json:"strikes,omitempty"`
+	// Marks counts how often the run came to where locks break, in the order of strategy.AllMarks.
+	Marks []int    `json:"marks,omitempty"`
+	Leaks []string `json:"leaks,omitempty"`
 	// Differs says that the second of two runs was another one.
 	Differs bool   `json:"differs,omitempty"`
 	Error   string `json:"error,omitempty"`
@@ -111,7 +115,8 @@ func (t *task) perform(known map[int]*Scenario) seedResult {
 		return result
 	}
 	setup := Setup{
-		Scenario: known[t.Row], Implementation: t.Implementation, Seed: t.Seed, Transport: t.Transport, Trace: sim.HashOnly,
+		Scenario: known[t.Row], Implementation: t.Implementation, Seed: t.Seed, Transport: t.Transport,
+		Strategy: t.Strategy, Trace: sim.HashOnly,
 	}
 	result.run(setup)
 	if t.Twice && result.Error == "" {
@@ -137,40 +142,27 @@ func (r *seedResult) run(setup Setup) {
 		r.Error = firstLine(err.Error())
 		return
 	}
+	r.Marks = outcome.Marks
 	for _, v := range outcome.Verdicts {
 		r.Verdicts = append(r.Verdicts, seedVerdict{v.Property, v.Result, v.Skipped, v.GaveUp})
 	}
 	for _, f := range outcome.Mechanisms {
 		r.Mechanisms = append(r.Mechanisms, seedMechanism{f.Mechanism.Ref, f.Property})
 	}
-	r.Strikes, err = strikesByTemplate(setup, outcome)
-	if err != nil {
-		r.Error = err.Error()
-	}
+	r.Strikes = strikesByTemplate(setup, outcome)
 }
 
-// strikesByTemplate tells for each fault of the scenario how often it struck, -1 for one that was not drawn. It draws
-// again, each template from its own stream, and so finds out which of them are in the plan.
-func strikesByTemplate(setup Setup, outcome *Outcome) ([]int, error) {
+// strikesByTemplate tells for each fault of the scenario how often it struck, -1 for one that was not drawn.
+func strikesByTemplate(setup Setup, outcome *Outcome) []int {
 	expectation, _ := setup.Scenario.Expects(setup.Implementation)
-	templates := setup.Scenario.templates(expectation)
-	strikes := make([]int, len(templates))
-	next := 0
-	for i, template := range templates {
-		drawn := faults.Draw(templates[i:i+1], func(int) faults.Stream {
-			return sim.NewStream(setup.Seed, "fault/"+template.String())
-		})
+	strikes := make([]int, len(setup.Scenario.templates(expectation)))
+	for i := range strikes {
 		strikes[i] = -1
-		if len(drawn) == 0 {
-			continue
-		}
-		if next >= len(outcome.Plan) || outcome.Plan[next].String() != drawn[0].String() {
-			return nil, fmt.Errorf("the plan does not hold %q, which its seed draws", drawn[0])
-		}
-		strikes[i] = outcome.Strikes[next]
-		next++
 	}
-	return strikes, nil
+	for i, origin := range outcome.origins {
+		strikes[origin] = outcome.Strikes[i]
+	}
+	return strikes
 }
 
 // templates are the scenario's faults for an implementation.
@@ -194,6 +186,9 @@ const tasksAhead = 2
 // is asked again after each result, since results can lead to new tasks; when it has none and no result is missing, run
 // returns. The end of ctx ends everything at once.
 func (w Workers) run(ctx context.Context, next func() (task, bool), absorb func(seedResult)) error {
+	if w.Command == nil {
+		return runHere(ctx, next, absorb)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	defer working.Wait()
@@ -229,6 +224,21 @@ func (w Workers) run(ctx context.Context, next func() (task, bool), absorb func(
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+	return nil
+}
+
+// runHere is run without any process.
+func runHere(ctx context.Context, next func() (task, bool), absorb func(seedResult)) error {
+	known := map[int]*Scenario{}
+	for t, some := next(); some; t, some = next() {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if known[t.Row] != nil {
+			t.Scenario = nil
+		}
+		absorb(t.perform(known))
 	}
 	return nil
 }

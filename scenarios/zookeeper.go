@@ -36,7 +36,7 @@ func (r *run) addZooKeeper() {
 		Name: zooKeeperMachine, Tick: r.scenario.Lease / ticksPerLease, OnRequest: q.executed,
 		OnAccept: func(conn uint64, from *sim.Node) { q.owners[conn] = r.clientOn(from) },
 	})
-	q.machine = r.zookeeper
+	q.machine, r.queue = r.zookeeper, q
 }
 
 // dialZooKeeper opens the machine's connection to ZooKeeper: an unmodified client library, whose session all threads of
@@ -122,11 +122,8 @@ func (r *lockedReader) Read(p []byte) (int, error) {
 	return r.reader.Read(p)
 }
 
-// act carries out what only the program of a server can do.
-func (r *run) act(machine string, fault faults.Fault) bool {
-	if r.zookeeper == nil {
-		return false
-	}
+// actOnZooKeeper is what an operator or a third party does to the ZooKeeper machine.
+func (r *run) actOnZooKeeper(machine string, fault faults.Fault) bool {
 	switch fault.Kind {
 	case faults.ExpireSession:
 		expired := false
@@ -196,6 +193,31 @@ func (q *queue) executed(e zookeeper.Executed) {
 		}
 	}
 	q.refresh(e, op, owner)
+	q.follow(e)
+}
+
+// next is the machine of the one who stands behind the head of the queue; "" when nobody does.
+func (q *queue) next() string {
+	if len(q.nodes) < 2 || q.nodes[1].owner == nil {
+		return ""
+	}
+	return q.nodes[1].owner.node.Name()
+}
+
+// follow tells the injector when the session of a request ends, if nothing more is heard of it.
+func (q *queue) follow(e zookeeper.Executed) {
+	injector, owner := q.run.recorder.injector, q.sessions[e.Session]
+	if injector == nil || owner == nil {
+		return
+	}
+	sessions := q.machine.Sessions()
+	i := slices.IndexFunc(sessions, func(s zookeeper.SessionInfo) bool { return s.ID == e.Session })
+	if i < 0 {
+		injector.LeaseGone(zooKeeperMachine, owner.node.Name())
+		return
+	}
+	rest := time.Duration(sessions[i].Expiry)*time.Millisecond - q.machine.Elapsed()
+	injector.Lease(zooKeeperMachine, owner.node.Name(), q.machine.Node().TrueTime(rest))
 }
 
 // thread finds which thread of a machine sent a request: they share a connection. Who removes a node is who made it,
