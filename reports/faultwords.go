@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func faultWords(text, machine string) (who, what string) {
 		return who, "is away" + forWords(words)
 	case "clock":
 		return who, clockWords(words)
-	case "lose", "delay":
+	case "lose", "delay", "repeat", "fail":
 		if client, server := ends(words, ">"); server != "" {
 			return client, messageWords(words, server)
 		}
@@ -38,6 +39,16 @@ func faultWords(text, machine string) (who, what string) {
 		return who, "its session is ended by the server"
 	case "preset", "add", "remove":
 		return serverWords(words, who)
+	case "starve":
+		return who, "the timers of its lock do not fire" + forWords(words)
+	case "reorder":
+		return who, "the timers of its lock do not fire" + forWords(words) + ", and then the last one first"
+	case "cancel":
+		return who, cancelWords(words)
+	case "roll":
+		if by, ok := durationAfter(words, "by"); ok {
+			return who, "starts again without what it was told in the last " + seconds(by)
+		}
 	}
 	return who, "fault: " + text
 }
@@ -96,7 +107,10 @@ func messageWords(words []string, server string) string {
 		d = " by " + seconds(by)
 	}
 	if has(words, "event") {
-		return "the next event that " + server + " sends it is delayed" + d
+		return eventWords(words, server, d)
+	}
+	if strings.EqualFold(words[0], "fail") {
+		return "its script fails on " + server + " at one of its writes, and the earlier ones stay"
 	}
 	switch reply := has(words, "reply"); {
 	case lost && reply:
@@ -110,27 +124,59 @@ func messageWords(words []string, server string) string {
 	}
 }
 
+// eventWords renders what becomes of something that a server sends by itself.
+func eventWords(words []string, server, delay string) string {
+	event := "the next event that " + server + " sends it "
+	switch strings.ToLower(words[0]) {
+	case "lose":
+		return event + "gets lost"
+	case "repeat":
+		if after, ok := durationAfter(words, "after"); ok {
+			return event + "comes once more " + seconds(after) + " later"
+		}
+		return event + "comes once more"
+	default:
+		return event + "is delayed" + delay
+	}
+}
+
+// cancelWords renders the end of a call.
+func cancelWords(words []string) string {
+	if has(words, "timeout") {
+		return "the time of its call is over"
+	}
+	return "its call is called off"
+}
+
 // serverWords renders what a third party does on a server.
 func serverWords(words []string, machine string) (who, what string) {
-	target, where := 1, machine
-	if words[0] == "preset" {
-		target = 2
-		if has(words, "of") {
-			target = 3
-		}
-	}
-	if target+2 >= len(words) {
+	where, target := wordAfter(words, "on"), wordAfter(words, words[0])
+	if where == "" {
 		return machine, "fault: " + strings.Join(words, " ")
 	}
-	where = words[target+2]
-	switch words[0] {
+	switch strings.ToLower(words[0]) {
 	case "add":
-		return where, "a third party adds " + words[target]
+		if has(words, "list") {
+			return where, "a third party adds the list " + target
+		}
+		return where, "a third party adds " + target
 	case "remove":
-		return where, "a third party removes " + words[target]
+		return where, "a third party removes " + target
 	default:
-		return where, "the counter of " + words[target] + " shows " + words[len(words)-1]
+		if target = wordAfter(words, "of"); target == "" {
+			target = wordAfter(words, "counter")
+		}
+		return where, "the counter of " + target + " shows " + wordAfter(words, "to")
 	}
+}
+
+// wordAfter finds what follows a word; "" = nothing does.
+func wordAfter(words []string, word string) string {
+	i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, word) })
+	if i < 0 || i+1 == len(words) {
+		return ""
+	}
+	return words[i+1]
 }
 
 // linkWords renders what becomes of a link for a while.
@@ -194,7 +240,7 @@ func durationAfter(words []string, word string) (time.Duration, bool) {
 func faultLength(text string) time.Duration {
 	words := strings.Fields(text)
 	switch first(words) {
-	case "pause", "down", "slow", "cut":
+	case "pause", "down", "slow", "cut", "starve", "reorder":
 		d, _ := durationAfter(words, "for")
 		return max(d, 0)
 	}
@@ -211,7 +257,7 @@ func faultLabel(text, machine string) string {
 		}
 	}
 	for i, w := range words {
-		if machine != "" && i > 0 && (strings.EqualFold(w, "holder") || strings.EqualFold(w, "waiter")) {
+		if machine != "" && i > 0 && isRole(w) {
 			words[i] = machine
 		}
 		if d, err := time.ParseDuration(w); err == nil && strings.HasSuffix(w, "s") {
@@ -219,6 +265,11 @@ func faultLabel(text, machine string) string {
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// isRole tells the names of roles.
+func isRole(word string) bool {
+	return slices.Contains([]string{"holder", "waiter", "next"}, strings.ToLower(word))
 }
 
 // number reads a decimal number, for sorting names such as c2 before c10.

@@ -26,8 +26,10 @@ type Run struct {
 	Replay string
 	// Scenario is the scenario's own file; nil for one that comes with the program.
 	Scenario []byte
-	Hash     uint64
-	Story    *Story // nil when nothing was violated
+	// Script is the run as a text to change and to run again; empty = there is none.
+	Script string
+	Hash   uint64
+	Story  *Story // nil when nothing was violated
 }
 
 // The names in a run's folder.
@@ -38,11 +40,15 @@ const (
 	verdictFile  = "verdict.json"
 	storyFile    = "story.txt"
 	scenarioFile = "scenario.yaml"
+	scriptFile   = "shrunk.txt"
 	plotsFolder  = "plots"
+	shrunkFolder = "shrunk" // the folder of the same violation, shrunk
 )
 
 // runFiles lists all that a run's folder can hold. A folder with anything else in it is somebody else's.
-var runFiles = []string{replayFile, historyFile, traceFile, verdictFile, storyFile, scenarioFile, plotsFolder}
+var runFiles = []string{
+	replayFile, historyFile, traceFile, verdictFile, storyFile, scenarioFile, scriptFile, plotsFolder, shrunkFolder,
+}
 
 // WriteFolder writes a run's folder. It is written beside dir under another name and renamed once it is complete, so
 // that dir never holds half a run. Parent folders are made. An existing folder of a run, or an empty one, is
@@ -187,6 +193,7 @@ func fill(dir string, run Run) error {
 		{verdictFile, true, func(w io.Writer) error { return writeVerdict(w, &run) }},
 		{storyFile, run.Story != nil, func(w io.Writer) error { return literal(run.Story.String())(w) }},
 		{scenarioFile, run.Scenario != nil, literal(string(run.Scenario))},
+		{scriptFile, run.Script != "", literal(run.Script)},
 	}
 	for _, file := range files {
 		if !file.wanted {

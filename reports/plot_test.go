@@ -67,6 +67,7 @@ func TestPlots(t *testing.T) {
 				readExample(t, "shared-identity").history)
 		}},
 		{"herd", func(*testing.T) (*Figure, error) { return HerdPlot(crowds()...) }},
+		{"effort", func(*testing.T) (*Figure, error) { return EffortPlot(searches()...) }},
 		{"herd-level", func(*testing.T) (*Figure, error) {
 			return HerdPlot(HerdPoint{Implementation: "some/lock", Clients: 2, Seed: 7, HandOvers: 1, Requests: 1})
 		}},

@@ -87,6 +87,32 @@ func TestEveryFaultHasWords(t *testing.T) {
 		},
 		{"cut c1>redis for 6s at 2s", "", "network", "carries nothing from c1 to redis for 6.000 s"},
 		{"down timeserver for 4s at 8s", "timeserver", "timeserver", "is away for 4.000 s"},
+		{"expire session of holder at 1s", "c2", "c2", "its session is ended by the server"},
+		{"preset counter of /lock on zookeeper to 7", "zookeeper", "zookeeper", "the counter of /lock shows 7"},
+		{"add /lock/x on zookeeper at 1s", "zookeeper", "zookeeper", "a third party adds /lock/x"},
+		{"add job as list on redis", "redis", "redis", "a third party adds the list job"},
+		{"remove job on redis at 1s", "redis", "redis", "a third party removes job"},
+		{
+			"delay event of c2>redis by 3s at 1s", "", "c2",
+			"the next event that redis sends it is delayed by 3.000 s",
+		},
+		{"lose event of c2>redis on c2 after SUBSCRIBE", "", "c2", "the next event that redis sends it gets lost"},
+		{
+			"repeat event of c2>redis after 300ms at 1s", "", "c2",
+			"the next event that redis sends it comes once more 0.300 s later",
+		},
+		{"starve timers of holder for 3s at 1s", "c1", "c1", "the timers of its lock do not fire for 3.000 s"},
+		{
+			"reorder timers of c1 for 3s at 1s", "c1", "c1",
+			"the timers of its lock do not fire for 3.000 s, and then the last one first",
+		},
+		{"cancel call of next at 1s", "c3", "c3", "its call is called off"},
+		{"roll back redis by 2s at 3s", "redis", "redis", "starts again without what it was told in the last 2.000 s"},
+		{"cancel call of c3 as timeout at deadline of holder +1ms", "c3", "c3", "the time of its call is over"},
+		{
+			"fail script of c1>redis at write #2 on c1 before EVAL", "", "c1",
+			"its script fails on redis at one of its writes, and the earlier ones stay",
+		},
 	} {
 		fault, err := faults.Parse(test.text)
 		if err != nil {

@@ -21,6 +21,11 @@ func seedFolder(base string, s *scenarios.Scenario, implementation string, seed 
 	return filepath.Join(base, s.Name, fileName(implementation), fmt.Sprintf("seed-%d", seed))
 }
 
+// scheduleFolder is where what is kept of a run goes that no seed but a schedule leads to.
+func scheduleFolder(base string, s *scenarios.Scenario, implementation string) string {
+	return filepath.Join(base, s.Name, fileName(implementation), "schedule")
+}
+
 // fileName makes a file's name of an implementation's.
 func fileName(implementation string) string {
 	return strings.Map(func(r rune) rune {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -9,14 +12,20 @@ import (
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/reports"
 	"github.com/lockstep-sim/lockstep/scenarios"
+	"github.com/lockstep-sim/lockstep/scenarios/strategy"
 	"github.com/lockstep-sim/lockstep/sim"
 )
 
 // huntCommand is "hunt" with its flags.
 type huntCommand struct {
-	flags     searchFlags
-	property  string
-	mechanism string
+	flags      searchFlags
+	shrinking  shrinkFlags
+	property   string
+	mechanism  string
+	strategies []string
+	deviations int
+	all        bool
+	noShrink   bool
 }
 
 // huntSeeds is how many seeds a hunt tries unless it is told otherwise.
@@ -28,9 +37,14 @@ func newHunt() *cobra.Command {
 		Use:   "hunt SCENARIO --impl NAME",
 		Short: "Looks for the first seed in which a lock breaks a promise, and tells how",
 		Long: `Hunt tries one seed after another until the lock breaks a promise: in the way that the scenario is about, if it
-says so, or else in any way. It runs that seed again to be sure, tells step by step how it came about, and writes a
-folder: the file to replay it, the history, the trace, the verdicts, the story and the plots. An older folder of the
-same seed is replaced.
+says so, or else in any way. It runs that seed again to be sure and writes a folder: the file to replay it, the
+history, the trace, the verdicts, the story and the plots. Then it makes the run as small as it can, as "lockstep
+shrink" does, tells that one step by step, and writes it into the folder shrunk below the first. An older folder of
+the same seed is replaced.
+
+Each seed is run with the next of several strategies, which decide when messages arrive; --strategy picks them. With
+--strategy exhaustive there are no seeds: hunt goes through all schedules of a small scenario, those with the fewest
+deviations from the usual one first, and tells when there is none left.
 
 It exits 1 when a violation is found, 0 when there is none in the seeds, 2 when the seeds did not put the lock to
 the test.`,
@@ -45,15 +59,30 @@ the test.`,
 	cmd.Flags().StringSliceVar(&h.flags.implementations, "impl", nil, "the implementation to hunt; see \"lockstep list\"")
 	cmd.Flags().StringVar(&h.property, "property", "",
 		"look for a violation of this property only, such as mutual-exclusion")
+	cmd.Flags().StringSliceVar(&h.strategies, "strategy", nil, "strategies to run the seeds with in turn: "+
+		strings.Join(strategy.Names(), ", ")+" (default those that suit the scenario), or "+strategy.Exhaustive)
+	cmd.Flags().IntVar(&h.deviations, "deviations", exhaustDeviations,
+		"with --strategy exhaustive, how many deviations a schedule may have")
+	cmd.Flags().BoolVar(&h.noShrink, "no-shrink", false, "tell the run as it was found")
+	h.shrinking.register(cmd, "shrink-")
+	cmd.Flags().BoolVar(&h.all, "all", false,
+		"with --strategy exhaustive, go on after the first violation and count them all")
 	cmd.Flags().StringVar(&h.mechanism, "find", "", "look for this mechanism only, such as R1")
 	return cmd
 }
 
 func (h *huntCommand) run(cmd *cobra.Command, args []string) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	exhaustive, err := h.exhaustive(cmd)
+	if err != nil {
+		return err
+	}
 	hunt, err := h.hunt(cmd, args[0])
 	if err != nil {
 		return err
+	}
+	if exhaustive {
+		return h.exhaust(cmd, hunt)
 	}
 	enough, cancel := h.flags.enough(ctx)
 	defer cancel()
@@ -71,9 +100,20 @@ func (h *huntCommand) run(cmd *cobra.Command, args []string) error {
 		for _, reason := range catch.Row.Judgement.Reasons {
 			fmt.Fprintf(out, "  %s\n", reason.Text)
 		}
+		writeMarks(out, catch.Row)
 		return exit(exitCode(nothingFound(catch.Row)))
 	}
-	return h.report(cmd, hunt, catch, args[0])
+	return h.report(cmd, hunt, catch)
+}
+
+// writeMarks tells how near the seeds came to where locks break, so that nobody takes a search that never came there
+// for a pass.
+func writeMarks(out io.Writer, row *scenarios.Row) {
+	for i, mark := range strategy.AllMarks() {
+		if i < len(row.Marks) {
+			fmt.Fprintf(out, "  %s: in %d of %s\n", mark, row.Marks[i], count(row.Ran, "seed"))
+		}
+	}
 }
 
 // nothingFound is the conclusion of a hunt that has found nothing. What was violated besides was not hunted for.
@@ -91,6 +131,9 @@ func nothingFound(row *scenarios.Row) scenarios.Conclusion {
 func (h *huntCommand) hunt(cmd *cobra.Command, word string) (*scenarios.Hunt, error) {
 	s, err := h.flags.read(cmd)
 	if err != nil {
+		return nil, err
+	}
+	if err := h.shrinking.check("shrink-"); err != nil {
 		return nil, err
 	}
 	names, err := checkImplementations(h.flags.implementations)
@@ -118,16 +161,16 @@ func (h *huntCommand) hunt(cmd *cobra.Command, word string) (*scenarios.Hunt, er
 	}
 	return &scenarios.Hunt{
 		Scenario: scenario, Implementation: names[0], Seeds: s.seeds, Transport: s.transport, Workers: s.workers,
-		Property: checker.Property(h.property), Mechanism: h.mechanism,
+		Property: checker.Property(h.property), Mechanism: h.mechanism, Strategies: h.strategies,
 	}, nil
 }
 
-// report runs the seed that was found again, writes its folder and tells the story.
-func (h *huntCommand) report(cmd *cobra.Command, hunt *scenarios.Hunt, catch *scenarios.Catch, word string) error {
+// report runs the seed that was found again, writes its folder, shrinks it and tells the story.
+func (h *huntCommand) report(cmd *cobra.Command, hunt *scenarios.Hunt, catch *scenarios.Catch) error {
 	out := cmd.OutOrStdout()
 	setup := scenarios.Setup{
 		Scenario: hunt.Scenario, Implementation: hunt.Implementation, Seed: catch.Seed, Transport: hunt.Transport,
-		Trace: sim.Full,
+		Strategy: catch.Strategy, Trace: sim.Full,
 	}
 	folder := h.flags.out
 	if folder == "" {
@@ -148,6 +191,26 @@ func (h *huntCommand) report(cmd *cobra.Command, hunt *scenarios.Hunt, catch *sc
 		}
 		return exit(exitNotDeterministic)
 	}
+	story, err := writeFound(folder, setup, found, choice)
+	if err != nil {
+		return internal(err)
+	}
+	fmt.Fprintf(out, "found in seed %d, after %s\n", catch.Seed, count(catch.Row.Ran, "seed"))
+	if n := len(catch.Row.Failures); n > 0 {
+		fmt.Fprintf(out, "%s before it could not be finished\n", count(n, "seed"))
+	}
+	if h.noShrink {
+		fmt.Fprintf(out, "\n%s\nwritten to %s\nrun it again with: %s\n", story, folder,
+			shellWords(programName(), "replay", folder))
+		return exit(exitViolation)
+	}
+	return h.shrink(cmd, setup, found, choice, folder)
+}
+
+// writeFound writes the folder of the run that was found and returns its story.
+func writeFound(
+	folder string, setup scenarios.Setup, found *scenarios.Outcome, choice scenarios.Choice,
+) (*reports.Story, error) {
 	replay := scenarios.ReplayOf(setup, found, choice)
 	replay.Program = programVersion()
 	story := reports.Tell(&found.History, choice.Property, choice.Violation, choice.Finding)
@@ -155,16 +218,32 @@ func (h *huntCommand) report(cmd *cobra.Command, hunt *scenarios.Hunt, catch *sc
 		History: &found.History, Verdicts: found.Verdicts, Findings: found.Mechanisms, Trace: found.Trace.WriteJSONL,
 		Replay: replay.String(), Hash: found.Hash, Story: &story,
 	}
-	if hunt.Scenario.Source != "" {
-		run.Scenario = hunt.Scenario.Text
+	if setup.Scenario.Source != "" {
+		run.Scenario = setup.Scenario.Text
 	}
-	if err := reports.WriteFolder(folder, run); err != nil {
+	return &story, reports.WriteFolder(folder, run)
+}
+
+// shrink makes what was found small and tells that.
+func (h *huntCommand) shrink(
+	cmd *cobra.Command, setup scenarios.Setup, found *scenarios.Outcome, choice scenarios.Choice, folder string,
+) error {
+	out := cmd.OutOrStdout()
+	setup.Plan, setup.FixedPlan, setup.Decisions = found.Plan, true, found.Decisions
+	shrink := &scenarios.Shrink{Setup: setup, Property: choice.Property, Kind: choice.Violation.Kind}
+	if choice.Finding != nil {
+		shrink.Mechanism = choice.Finding.Mechanism.Ref
+	}
+	shrunk, err := h.shrinking.shrink(cmd.Context(), shrink, cmd.ErrOrStderr())
+	if err != nil {
+		return shrinkFailed(folder, err)
+	}
+	small := filepath.Join(folder, shrunkFolder)
+	story, err := writeShrunk(small, shrunk)
+	if err != nil {
 		return internal(err)
 	}
-	fmt.Fprintf(out, "found in seed %d, after %s\n\n%s\n", catch.Seed, count(catch.Row.Ran, "seed"), story.String())
-	if n := len(catch.Row.Failures); n > 0 {
-		fmt.Fprintf(out, "%s before it could not be finished\n", count(n, "seed"))
-	}
-	fmt.Fprintf(out, "written to %s\nrun it again with: %s\n", folder, shellWords(programName(), "replay", folder))
+	fmt.Fprintf(out, "%s\n\n%s\n", shrinkLine(shrunk), story)
+	fmt.Fprintf(out, "written to %s as it was found, and to %s\n%s", folder, small, shrunkHelp(small))
 	return exit(exitViolation)
 }

@@ -43,6 +43,22 @@ func (p *progress) seeds(done, all int) {
 	_ = p.bar.Set(done)
 }
 
+// schedules tells how many schedules were run, of nobody knows how many.
+func (p *progress) schedules(done, deviations int) {
+	if !isTerminal(p.out) {
+		return
+	}
+	if p.bar == nil {
+		p.bar = progressbar.NewOptions(-1,
+			progressbar.OptionSetWriter(p.out), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+			progressbar.OptionSetItsString("schedules"), progressbar.OptionThrottle(100_000_000),
+			progressbar.OptionClearOnFinish(),
+		)
+	}
+	p.bar.Describe(fmt.Sprintf("%s, up to %s", p.task, count(deviations, "deviation")))
+	_ = p.bar.Set(done)
+}
+
 // row tells that a row is finished.
 func (p *progress) row(row *scenarios.Row) {
 	if isTerminal(p.out) {

@@ -3,31 +3,51 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/reports"
 	"github.com/lockstep-sim/lockstep/scenarios"
 )
 
 func newReplay() *cobra.Command {
 	var transport string
+	var rewrite bool
 	cmd := &cobra.Command{
 		Use:   "replay FILE|FOLDER",
 		Short: "Runs a violation again and tells it step by step",
-		Long: `Replay runs again what "lockstep hunt" has found: the same scenario, implementation, seed and faults. It
-tells the violation and says whether it was the very same run. It prints the same each time.
+		Long: `Replay runs again what "lockstep hunt" has found: the same scenario, implementation, seed, faults and
+decisions. It tells the violation and says whether it was the very same run. It prints the same each time.
 
 It exits 1 when the violation shows again, 0 when it does not, and 5 when the run is another one although the same
-version of lockstep wrote the file.`,
+version of lockstep wrote the file.
+
+Given a script, such as the shrunk.txt of a violation that was shrunk, it runs that and prints what comes out. It exits
+3 when that is not what the script says, and otherwise 1 when something is violated and 0 when nothing is. With
+--rewrite the script says afterwards what comes out now.`,
 		Example: `  lockstep replay lockstep-out/dead-record/redis-getset/seed-3
-  lockstep replay replay.txt --transport wire`,
-		Args: oneArgument("one replay file, or a folder with one"),
+  lockstep replay replay.txt --transport wire
+  lockstep replay shrunk.txt --rewrite`,
+		Args: oneArgument("one replay file or script, or a folder with a replay file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch script := isScript(args[0]); {
+			case script && transport != "":
+				return usage("--transport: a script has its own, write transport=%s into its run", transport)
+			case script:
+				return replayScript(cmd.OutOrStdout(), args[0], rewrite)
+			case rewrite:
+				return usage("--rewrite is for scripts, and %s is none", args[0])
+			}
 			return replay(cmd.OutOrStdout(), args[0], transport)
 		},
 	}
+	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "write what comes out into the script")
 	cmd.Flags().StringVar(&transport, "transport", "",
 		"run it over another transport, direct or wire, and see whether the same shows (default that of the file)")
 	return cmd
@@ -58,24 +78,100 @@ func replay(out io.Writer, name, transport string) error {
 	}
 	sameProgram := file.Program == programVersion()
 	writeSameness(out, file, played, setup.Transport, sameProgram)
-	what := string(file.Violated)
-	if file.Mechanism != "" {
-		what += " by " + file.Mechanism
-	}
 	switch {
 	case played.Shows:
-		fmt.Fprintf(out, "the violation shows again: %s\n", what)
+		fmt.Fprintf(out, "the violation shows again: %s\n", violationOf(file))
 	default:
-		fmt.Fprintf(out, "the violation does not show: %s\n", what)
+		fmt.Fprintf(out, "the violation does not show: %s\n", violationOf(file))
 	}
 	switch {
-	case !played.Same && sameProgram && setup.Transport == file.Transport:
+	case !played.Same && sameProgram && setup.Transport == file.Transport && !file.Holds:
 		return exit(exitNotDeterministic)
 	case played.Shows:
 		return exit(exitViolation)
 	default:
 		return nil
 	}
+}
+
+// violationOf names the violation that a replay file is about.
+func violationOf(file *scenarios.Replay) string {
+	if file.Mechanism == "" {
+		return string(file.Violated)
+	}
+	return string(file.Violated) + " by " + file.Mechanism
+}
+
+// replayScript runs a script and holds what comes out against what it says.
+func replayScript(out io.Writer, name string, rewrite bool) error {
+	script, err := scenarios.ReadScript(name)
+	if err != nil {
+		return err
+	}
+	outcome, events, err := script.Play(new(testing.T))
+	if err != nil {
+		return internal(fmt.Errorf("replay %s: %w", name, err))
+	}
+	same := events == script.Expected
+	fmt.Fprint(out, events)
+	switch {
+	case same:
+		fmt.Fprintf(out, "\nas %s says\n", name)
+	case rewrite:
+		script.Expected = events
+		if err := replaceFile(name, script.String()); err != nil {
+			return internal(err)
+		}
+		fmt.Fprintf(out, "\n%s says so now\n", name)
+	default:
+		fmt.Fprintf(out, "\n%s\ntake it over with: %s\n", firstLineThatDiffers(name, script.Expected, events),
+			shellWords(programName(), "replay", name, "--rewrite"))
+		return exit(exitDiffers)
+	}
+	if checker.Overall(outcome.Verdicts) == checker.Violated {
+		return exit(exitViolation)
+	}
+	return nil
+}
+
+// firstLineThatDiffers tells where what comes out leaves what a script says.
+func firstLineThatDiffers(name, expected, got string) string {
+	want, have := strings.Split(expected, "\n"), strings.Split(got, "\n")
+	for i := range max(len(want), len(have)) {
+		a, b := "nothing", "nothing"
+		if i < len(want) && want[i] != "" {
+			a = strconv.Quote(strings.TrimSpace(want[i]))
+		}
+		if i < len(have) && have[i] != "" {
+			b = strconv.Quote(strings.TrimSpace(have[i]))
+		}
+		if a != b {
+			return fmt.Sprintf("%s says otherwise: line %d of what comes out is %s, and it says %s", name, i+1, b, a)
+		}
+	}
+	return name + " says otherwise"
+}
+
+// replaceFile writes a file under another name and then renames it.
+func replaceFile(name, content string) error {
+	partial, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".partial-*")
+	if err != nil {
+		return err
+	}
+	_, err = partial.WriteString(content)
+	if closed := partial.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Chmod(partial.Name(), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(partial.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(partial.Name())
+	}
+	return err
 }
 
 // writeSameness says whether it was the run of the file.

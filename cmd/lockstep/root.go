@@ -81,7 +81,8 @@ same run.
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
-		newList(), newRun(), newHunt(), newHerd(), newReplay(), newTimeServer(), newZooKeeper(), newVersion(), newWorker(),
+		newList(), newRun(), newHunt(), newEnvelope(), newHerd(), newReplay(), newShrink(), newDiff(),
+		newStrategies(), newTimeServer(), newZooKeeper(), newVersion(), newWorker(),
 	)
 	return root
 }

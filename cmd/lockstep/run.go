@@ -15,9 +15,10 @@ import (
 
 // runCommand is "run" with its flags and arguments.
 type runCommand struct {
-	flags searchFlags
-	twice bool
-	words map[*scenarios.Scenario]string // how the user named each scenario
+	flags  searchFlags
+	twice  bool
+	pinned string                         // folder of replay files
+	words  map[*scenarios.Scenario]string // how the user named each scenario
 }
 
 func newRun() *cobra.Command {
@@ -29,6 +30,10 @@ func newRun() *cobra.Command {
 each, and fails when something differs. What a scenario says must be found has to be found, and nothing else may be
 violated. A SCENARIO is a name from "lockstep list" or the path of a YAML file; without one, all that come with
 lockstep are run.
+
+Before anything else it runs the replay files that are pinned: those below the folder scenarios, or --pinned. A file as
+hunt or shrink wrote it says what must be seen; with "holds" in the place of "violated" it says what must not be seen
+any more.
 
 The last line says how many rows of the table passed and failed, the one before it a hash over all runs: the same
 program gives the same hash on every machine. FOUND and VIOLATED name the first seed of each: R1@3 is mechanism R1 in
@@ -47,12 +52,17 @@ seed 3.
 		"implementation to run, several with commas (default those that the scenario names)")
 	cmd.Flags().BoolVar(&r.twice, "twice", false,
 		"run every seed twice and compare; otherwise only those that are reported")
+	registerPinned(cmd, &r.pinned)
 	return cmd
 }
 
 func (r *runCommand) run(cmd *cobra.Command, args []string) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	campaign, err := r.campaign(cmd, args)
+	if err != nil {
+		return err
+	}
+	pinned, err := playPinned(cmd, r.pinned, campaign.Implementations, out)
 	if err != nil {
 		return err
 	}
@@ -83,7 +93,7 @@ func (r *runCommand) run(cmd *cobra.Command, args []string) error {
 			r.divergence(ctx, out, row)
 		}
 	}
-	passed, seeds := 0, 0
+	passed, seeds := pinned.passed, 0
 	for _, row := range rows {
 		seeds += row.Ran
 		if row.Judgement.Conclusion == scenarios.AsExpected {
@@ -91,8 +101,12 @@ func (r *runCommand) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	fmt.Fprintf(out, "\n%s, hash %016x\n", count(seeds, "seed"), scenarios.Hash(rows))
-	fmt.Fprintf(out, "%d passed, %d failed\n", passed, len(rows)-passed)
-	return exit(exitCode(scenarios.Conclude(rows)))
+	fmt.Fprintf(out, "%d passed, %d failed\n", passed, len(rows)+pinned.passed+pinned.failed-passed)
+	conclusion := scenarios.Conclude(rows)
+	if pinned.failed > 0 {
+		conclusion = max(conclusion, scenarios.Unexpected)
+	}
+	return exit(exitCode(conclusion))
 }
 
 // campaign reads the flags and loads the scenarios.
@@ -160,7 +174,7 @@ func (r *runCommand) reproduce(row *scenarios.Row, reason scenarios.Reason) stri
 	}
 	words = append(words, "--impl", row.Implementation, "--seeds", reason.Seeds.String())
 	if reason.Property != "" {
-		words = append(words, "--property", string(reason.Property))
+		words = append(words, "--property", string(reason.Property), "--strategy", row.Strategy)
 	}
 	if row.Transport != scenarios.Direct {
 		words = append(words, "--transport", string(row.Transport))

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockstep-sim/lockstep/scenarios"
+)
+
+// pinnedFlag is the flag that names the folder of pinned replay files.
+const pinnedFlag = "pinned"
+
+func registerPinned(cmd *cobra.Command, folder *string) {
+	cmd.Flags().StringVar(folder, pinnedFlag, scenarios.PinnedFolder,
+		"folder of replay files to run first; each must still show what it says (\"\" = none)")
+}
+
+// pinnedTally counts pinned replay files.
+type pinnedTally struct{ passed, failed int }
+
+// playPinned runs the replay files of a folder, those of other implementations than the chosen ones left out, and says
+// of each what came of it.
+func playPinned(cmd *cobra.Command, folder string, implementations []string, out io.Writer) (pinnedTally, error) {
+	var tally pinnedTally
+	if folder == "" {
+		return tally, nil
+	}
+	if info, err := os.Stat(folder); cmd.Flags().Changed(pinnedFlag) && (err != nil || !info.IsDir()) {
+		return tally, usage("--%s: there is no folder %s", pinnedFlag, folder)
+	}
+	files, err := scenarios.Pinned(folder)
+	if err != nil {
+		return tally, err
+	}
+	for _, file := range files {
+		replay, played, err := scenarios.PlayPinned(new(testing.T), file)
+		if err != nil {
+			return tally, err
+		}
+		if len(implementations) > 0 && !slices.Contains(implementations, replay.Implementation) {
+			continue
+		}
+		verdict := "FAILED"
+		if played.AsExpected(replay) {
+			verdict = "as pinned"
+			tally.passed++
+		} else {
+			tally.failed++
+		}
+		shows := "shows"
+		if !played.Shows {
+			shows = "does not show"
+		}
+		fmt.Fprintf(out, "%s: %s, %s: %s %s\n", verdict, file, replay.Implementation, violationOf(replay), shows)
+	}
+	return tally, nil
+}
