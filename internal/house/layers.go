@@ -42,10 +42,12 @@ var layers = map[string]layer{
 
 	"faults": {house: []string{"sim"}},
 
+	"scenarios/strategy": {house: []string{"sim"}},
+
 	"scenarios": {
 		house: []string{
-			"impl", "impl/redislock", "impl/timeserver", "impl/zklock", "faults", "checker", "checker/mechanism", "sim",
-			"sim/redis", "sim/zookeeper",
+			"scenarios/strategy", "impl", "impl/redislock", "impl/timeserver", "impl/zklock", "faults", "checker",
+			"checker/mechanism", "sim", "sim/redis", "sim/zookeeper",
 		},
 		modules: []string{clockworkModule, goRedisModule, zkModule, "github.com/goccy/go-yaml"},
 	},
@@ -58,7 +60,7 @@ var layers = map[string]layer{
 
 	"cmd/lockstep": {
 		house: []string{
-			"reports", "scenarios", "checker", "sim", "sim/zookeeper", "impl", "impl/timeserver",
+			"reports", "scenarios", "scenarios/strategy", "checker", "sim", "sim/zookeeper", "impl", "impl/timeserver",
 		},
 		modules: []string{
 			clockworkModule, "github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term",
