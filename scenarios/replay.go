@@ -383,7 +383,7 @@ func (r *Replay) Play(t *testing.T, setup Setup) (*Played, error) {
 		return nil, outcome.Err
 	}
 	played := &Played{Outcome: outcome, Same: outcome.Hash == r.Hash}
-	played.Choice, played.Shows = outcome.find(target{r.Violated, r.Kind, r.Mechanism})
+	played.Choice, played.Shows = outcome.find(target{property: r.Violated, kind: r.Kind, mechanism: r.Mechanism})
 	return played, nil
 }
 

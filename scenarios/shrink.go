@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/faults"
@@ -81,14 +82,16 @@ var ErrNotRepeated = errors.New("the violation does not show when it is run agai
 // target is the violation to keep.
 type target struct {
 	property  checker.Property
-	kind      string // "" = any
-	mechanism string // "" = any or none
+	kind      string        // "" = any
+	mechanism string        // "" = any or none
+	lasting   time.Duration // how long the violation lasts at least
 }
 
 // find picks the violation that a target means.
 func (o *Outcome) find(wanted target) (Choice, bool) {
 	fits := func(p checker.Property, v checker.Violation) bool {
-		return (wanted.property == "" || p == wanted.property) && (wanted.kind == "" || v.Kind == wanted.kind)
+		return (wanted.property == "" || p == wanted.property) && (wanted.kind == "" || v.Kind == wanted.kind) &&
+			v.To-v.From >= wanted.lasting
 	}
 	for i := range o.Mechanisms {
 		f := &o.Mechanisms[i]
@@ -115,7 +118,7 @@ func (o *Outcome) find(wanted target) (Choice, bool) {
 // Run shrinks. t is what Run wants. ErrNotRepeated says that the violation does not show to begin with.
 func (s *Shrink) Run(t *testing.T) (*Shrunk, error) {
 	r := &shrinking{
-		Shrink: s, t: t, target: target{s.Property, s.Kind, s.Mechanism}, tried: map[string]bool{},
+		Shrink: s, t: t, target: target{property: s.Property, kind: s.Kind, mechanism: s.Mechanism}, tried: map[string]bool{},
 		limit: s.Runs,
 	}
 	if !s.Setup.FixedPlan {
@@ -131,6 +134,10 @@ func (s *Shrink) Run(t *testing.T) (*Shrunk, error) {
 	r.search()
 	return r.result(before)
 }
+
+// leastLasting is how long a violation still lasts when it has been shrunk, if it lasted so long before: one that lasts
+// for no time that a reader can see is hard to believe.
+const leastLasting = 5 * time.Millisecond
 
 // shrinking is a Shrink under way.
 type shrinking struct {
@@ -155,9 +162,11 @@ func (r *shrinking) begin(first *candidate) error {
 	if outcome.Err != nil {
 		return outcome.Err
 	}
-	if _, shows := outcome.find(r.target); !shows {
+	choice, shows := outcome.find(r.target)
+	if !shows {
 		return ErrNotRepeated
 	}
+	r.target.lasting = min(choice.Violation.To-choice.Violation.From, leastLasting)
 	r.size = first.size(outcome)
 	return nil
 }

@@ -135,7 +135,7 @@ func TestShrunkHasNothingToSpare(t *testing.T) {
 		if err != nil || outcome.Err != nil {
 			return false
 		}
-		_, shows := outcome.find(target{shrink.Property, shrink.Kind, shrink.Mechanism})
+		_, shows := outcome.find(target{property: shrink.Property, kind: shrink.Kind, mechanism: shrink.Mechanism})
 		return shows
 	}
 	whole := newCandidate(shrunk.Setup)
