@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"testing"
@@ -87,18 +88,35 @@ func BenchmarkWriteHistory(b *testing.B) {
 	}
 }
 
+// BenchmarkReadHistory reads a million events. The floor is to find the ends of the same lines.
 func BenchmarkReadHistory(b *testing.B) {
 	var file bytes.Buffer
-	if err := WriteHistory(&file, benchmarkHistory(generator{clients: 5})); err != nil {
+	h := generator{clients: 5, operations: 500_000}.generate(1)
+	if err := WriteHistory(&file, h); err != nil {
 		b.Fatal(err)
 	}
+	events := len(h.Events)
+	h = nil
 	b.SetBytes(int64(file.Len()))
 	b.ReportAllocs()
+	var floor, taken time.Duration
 	for b.Loop() {
+		start := time.Now()
+		lines := bufio.NewScanner(bytes.NewReader(file.Bytes()))
+		for lines.Scan() {
+		}
+		if err := lines.Err(); err != nil {
+			b.Fatal(err)
+		}
+		floor += time.Since(start)
+		start = time.Now()
 		if _, err := ReadHistory(bytes.NewReader(file.Bytes())); err != nil {
 			b.Fatal(err)
 		}
+		taken += time.Since(start)
 	}
+	b.ReportMetric(float64(events)*float64(b.N)/taken.Seconds(), "events/s")
+	b.ReportMetric(taken.Seconds()/floor.Seconds(), "floors")
 }
 
 // withHeal puts a heal at the start and numbers the events anew.

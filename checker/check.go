@@ -2,7 +2,12 @@ package checker
 
 import (
 	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/lockstep-sim/lockstep/checker/model"
 )
 
 // Promises says what a lock claims to do, as far as it changes what is judged.
@@ -12,15 +17,20 @@ type Promises struct {
 	Leased    bool // a hold ends by itself and states its deadline
 	Fair      bool // order of entry is order of asking
 	LossTold  bool // whoever releases a hold that another has taken over since is told so
+	// Permits is how many clients may hold at one time; 0 means 1.
+	Permits int
 }
 
 // Options are the choices of one Check. The zero value judges all properties of a plain lock.
 type Options struct {
-	// Properties are the ones to judge; nil means all. The order of verdicts is always that of Properties().
+	// Properties are the ones to judge, groups included; nil means all. The order of verdicts is always that of
+	// Properties().
 	Properties []Property
 	Promises   Promises
 	// Strict judges linearizability as that of a mutex which knows no lease: a hold ends by release only.
 	Strict bool
+	// Model is the lock object that linearizability is judged by; nil means the one that the promises make.
+	Model model.Model
 	// LivenessBound is how long a lock that is waited for may stay without a holder after the heal. It has no
 	// default: without it liveness is unknown.
 	LivenessBound time.Duration
@@ -29,19 +39,35 @@ type Options struct {
 	// OrderBound is how often one may be overtaken, counted from the calls, on a lock whose queue is not on record; 0
 	// means any number, and leaves the order unknown. Where the queue is on record nobody may be overtaken.
 	OrderBound int
+	// Margin is by how much a lease may end before its time without being called early; 0 means 1 ms, which is as exactly
+	// as records tell it.
+	Margin time.Duration
+	// HerdBound is how many requests one hand-over may take, HandOverBound how long it may take; 0 means that it is
+	// measured only.
+	HerdBound     int
+	HandOverBound time.Duration
+	// FairnessBound is how low Jain's index may be, in millionths; 0 means that it is measured only.
+	FairnessBound int
 	// MaxViolations caps the violations that a verdict lists for one lock; 0 means 20. All are counted.
 	MaxViolations int
 	// Configurations caps the states that the search for a linearization keeps at one time; 0 means 4096.
 	Configurations int
-	// PorcupineOperations is the longest piece of history, in operations, that is handed to Porcupine; 0 means 100.
+	// PorcupineOperations is the longest piece of history, in operations, that is handed to Porcupine; 0 means 64.
 	PorcupineOperations int
-	// PorcupineTimeout ends Porcupine's search in real time; 0 means 2 s.
-	PorcupineTimeout time.Duration
+	// PorcupineSteps ends Porcupine's search after so many steps of the lock object; 0 means 1,000,000, which takes less
+	// than a second.
+	PorcupineSteps int
 }
 
 func (o Options) withDefaults() Options {
 	if o.Overtakes <= 0 {
 		o.Overtakes = 100
+	}
+	if o.Margin <= 0 {
+		o.Margin = time.Millisecond
+	}
+	if o.Promises.Permits <= 0 {
+		o.Promises.Permits = 1
 	}
 	if o.MaxViolations <= 0 {
 		o.MaxViolations = 20
@@ -50,10 +76,10 @@ func (o Options) withDefaults() Options {
 		o.Configurations = 4096
 	}
 	if o.PorcupineOperations <= 0 {
-		o.PorcupineOperations = 100
+		o.PorcupineOperations = 64
 	}
-	if o.PorcupineTimeout <= 0 {
-		o.PorcupineTimeout = 2 * time.Second
+	if o.PorcupineSteps <= 0 {
+		o.PorcupineSteps = 1_000_000
 	}
 	return o
 }
@@ -65,36 +91,61 @@ func Check(h *History, options Options) []Verdict {
 	options = options.withDefaults()
 	wanted := make(map[Property]bool)
 	for _, p := range options.Properties {
-		wanted[p] = true
+		for _, member := range p.Members() {
+			wanted[member] = true
+		}
 	}
 	invalid := h.Validate()
 	var a *analysis
 	if invalid == nil {
 		a = analyse(h)
 	}
-	var verdicts []Verdict
-	for _, p := range Properties() {
-		if options.Properties != nil && !wanted[p] {
-			continue
+	var chosen []*propertyJudge
+	for i := range judges {
+		if options.Properties == nil || wanted[judges[i].property] {
+			chosen = append(chosen, &judges[i])
 		}
-		var v Verdict
-		if invalid != nil {
-			v = gaveUp("the history is not well-formed: " + invalid.Error())
-		} else {
-			v = a.judge(h, p, options)
-		}
-		v.Property = p
-		verdicts = append(verdicts, v)
-		delete(wanted, p)
 	}
-	for _, p := range options.Properties {
-		if wanted[p] {
+	verdicts := make([]Verdict, len(chosen))
+	inParallel(len(chosen), len(h.Events), func(i int) {
+		if invalid != nil {
+			verdicts[i] = gaveUp("the history is not well-formed: " + invalid.Error())
+		} else {
+			verdicts[i] = chosen[i].judge(a, &h.Header, options)
+		}
+		verdicts[i].Property = chosen[i].property
+	})
+	for i, p := range options.Properties {
+		if len(p.Members()) == 0 && !slices.Contains(options.Properties[:i], p) {
 			verdicts = append(verdicts, Verdict{Property: p, Result: Unknown, Why: fmt.Sprintf(
 				"there is no property %q: want one of %s", string(p), join(propertyNames()))})
-			delete(wanted, p)
 		}
 	}
 	return verdicts
+}
+
+// inParallel does n pieces of work. If the history is long it does two at a time; they share nothing that they change,
+// so that what comes out is the same.
+func inParallel(n, events int, work func(i int)) {
+	const (
+		long    = 20_000
+		workers = 2
+	)
+	var next atomic.Int64
+	worker := func() {
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			work(i)
+		}
+	}
+	if events < long {
+		worker()
+		return
+	}
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(worker)
+	}
+	group.Wait()
 }
 
 func propertyNames() []string {
@@ -103,27 +154,6 @@ func propertyNames() []string {
 		names = append(names, string(p))
 	}
 	return names
-}
-
-func (a *analysis) judge(h *History, p Property, options Options) Verdict {
-	switch p {
-	case MutualExclusion:
-		return a.judgeExclusion(options)
-	case Linearizability:
-		return a.judgeLinearizability(options)
-	case ReleaseByOwner:
-		return a.judgeRelease(options)
-	case Resource:
-		return a.judgeResource(&h.Header, options)
-	case ResourceFenced:
-		return a.judgeFencing(options)
-	case TokenOrder:
-		return a.judgeTokens(options)
-	case Order:
-		return a.judgeOrder(options)
-	default:
-		return a.judgeLiveness(options)
-	}
 }
 
 // findings gathers the violations of one property and turns them into a verdict.

@@ -57,22 +57,25 @@ func (c *claim) givenUp() bool { return c.ending == released || c.ending == refu
 // hold is where one client stands with one lock while the history is read.
 type hold struct {
 	lock     int
-	depth    int // levels of the open claim
-	stale    int // levels that the client has yet to release of claims that ended by themselves
-	doubtful int
-	claim    int // the open claim, none between claims
-	resume   int // the acquire to go on from when a renewal comes after the deadline
+	depth    int32 // levels of the open claim
+	stale    int32 // levels that the client has yet to release of claims that ended by themselves
+	doubtful int32
+	claim    int32 // the open claim, none between claims
+	resume   int   // the acquire to go on from when a renewal comes after the deadline
 	deadline time.Duration
 }
 
 // findClaims reads all events once and gathers the claims of every lock. They come out sorted by their start.
 func (a *analysis) findClaims() {
+	for _, log := range a.locks {
+		log.claims = make([]claim, 0, log.grants)
+	}
 	for i := range a.events {
 		e := &a.events[i]
 		if !e.byClient() {
 			continue
 		}
-		c := a.byProcess[e.Process]
+		c := a.clientNumber(e.Process)
 		p := &a.clients[c]
 		if p.crashed != none && p.crashed < i {
 			continue
@@ -117,15 +120,31 @@ func (a *analysis) endClaims() {
 	}
 }
 
-// holdOf finds or adds the hold of a client on a lock.
+// holdOf finds or adds the hold of a client on a lock. Clients that use many locks get an index of them.
 func (a *analysis) holdOf(c, lock int) *hold {
+	const few = 8
 	p := &a.clients[c]
-	for k := range p.holds {
-		if p.holds[k].lock == lock {
+	if p.holdBy != nil {
+		if k, known := p.holdBy[lock]; known {
 			return &p.holds[k]
+		}
+	} else {
+		for k := range p.holds {
+			if p.holds[k].lock == lock {
+				return &p.holds[k]
+			}
 		}
 	}
 	p.holds = append(p.holds, hold{lock: lock, claim: none, resume: none})
+	if p.holdBy == nil && len(p.holds) > few {
+		p.holdBy = make(map[int]int)
+		for k := range p.holds {
+			p.holdBy[p.holds[k].lock] = k
+		}
+	}
+	if p.holdBy != nil {
+		p.holdBy[lock] = len(p.holds) - 1
+	}
 	return &p.holds[len(p.holds)-1]
 }
 
@@ -144,11 +163,28 @@ func (a *analysis) endAt(h *hold, now instant, why ending) {
 	if why.byItself() {
 		h.stale, h.depth = h.stale+h.depth, 0
 		h.resume = c.last
-		from := now.position
-		if from == none {
-			from = sort.Search(len(a.events), func(i int) bool { return a.events[i].Time >= now.time })
-		}
-		log.expiries = append(log.expiries, expiry{position: from, acquire: c.last})
+		log.expiries = append(log.expiries, expiry{position: a.firstAt(now), acquire: c.last})
+	}
+}
+
+// firstAt is the position of the event at an instant, or of the first that comes after a deadline.
+func (a *analysis) firstAt(x instant) int {
+	if x.position != none {
+		return x.position
+	}
+	return sort.Search(len(a.events), func(i int) bool { return a.events[i].Time >= x.time })
+}
+
+// outlived notes that the deadline of a hold passed while its release was under way: the server may have found it
+// ended, although its holder let go in time. Nobody knows when a release ended that did not return.
+func (a *analysis) outlived(h *hold, o *operation, returned bool, now instant) {
+	if o.claim == none || h.deadline == 0 {
+		return
+	}
+	log := a.locks[o.lock]
+	limit := instant{h.deadline, none}
+	if c := &log.claims[o.claim]; c.ending == released && (!returned || limit.before(now)) {
+		log.expiries = append(log.expiries, expiry{position: a.firstAt(limit), acquire: c.last})
 	}
 }
 
@@ -162,7 +198,7 @@ func (a *analysis) expire(h *hold, now instant) {
 // start opens a claim at now.
 func (a *analysis) start(h *hold, now instant, acquire int) {
 	log := a.locks[h.lock]
-	h.claim = len(log.claims)
+	h.claim = int32(len(log.claims))
 	log.claims = append(log.claims, claim{
 		client: a.operations[acquire].client, acquire: acquire, last: acquire, start: now, end: now,
 		token: a.operations[acquire].token,
@@ -203,7 +239,7 @@ func (a *analysis) releaseCalled(c, id int, now instant) {
 	h := a.holdOf(c, o.lock)
 	a.expire(h, now)
 	if left := min(a.events[o.call].Count, 1<<30); left > 0 && h.claim != none {
-		h.depth = max(1, int(left)+1-h.stale)
+		h.depth = max(1, int32(left)+1-h.stale)
 	}
 	o.before, o.stale, o.doubtful, o.claim = h.depth, h.stale, h.doubtful, h.claim
 	if h.depth == 1 {
@@ -211,6 +247,7 @@ func (a *analysis) releaseCalled(c, id int, now instant) {
 	}
 	if o.ret == none {
 		h.doubtful++
+		a.outlived(h, o, false, now)
 	}
 }
 
@@ -222,6 +259,7 @@ func (a *analysis) releaseCalled(c, id int, now instant) {
 func (a *analysis) releaseReturned(c, id int, now instant) {
 	o := &a.operations[id]
 	h := a.holdOf(c, o.lock)
+	a.outlived(h, o, o.outcome != Info, now)
 	switch {
 	case o.outcome == Fail:
 		a.endAt(h, now, refused)
@@ -229,7 +267,7 @@ func (a *analysis) releaseReturned(c, id int, now instant) {
 	case o.outcome == Info:
 		h.doubtful++
 		if count := a.events[o.ret].Count; h.depth > 1 && count > 0 {
-			h.depth = min(h.depth, int(min(count, 1<<30)))
+			h.depth = min(h.depth, int32(min(count, 1<<30)))
 		} else if h.depth > 0 {
 			h.depth--
 		} else if h.stale > 0 {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -20,21 +20,35 @@ func ReadHistory(r io.Reader) (History, error) {
 		return History{}, err
 	}
 	h := History{Header: d.Header()}
-	for {
-		var e Event
-		err := d.Decode(&e)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return History{}, err
-		}
-		h.Events = append(h.Events, e)
+	if h.Events, err = d.rest(); err != nil {
+		return History{}, err
 	}
-	if err := h.Validate(); err != nil {
-		return History{}, fmt.Errorf("history: %w", err)
+	if at, err := h.firstFault(); err != nil {
+		const headerLines = 1
+		return History{}, fmt.Errorf("history: line %d: %w", headerLines+at+1, err)
 	}
 	return h, nil
+}
+
+// rest reads all events that are left. They are gathered in pieces and put together once, because a slice that grows
+// copies large events again and again.
+func (d *Decoder) rest() ([]Event, error) {
+	const piece = 4096
+	var full [][]Event
+	events := make([]Event, 0, 64)
+	for {
+		events = append(events, Event{})
+		err := d.Decode(&events[len(events)-1])
+		if errors.Is(err, io.EOF) {
+			return slices.Concat(append(full, events[:len(events)-1])...), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(events) >= piece {
+			full, events = append(full, events), make([]Event, 0, piece)
+		}
+	}
 }
 
 // Decoder reads a history event by event. It checks each line by itself; that the lines fit together is for
@@ -44,14 +58,21 @@ type Decoder struct {
 	long   []byte
 	number int
 	header Header
-	last   *Event
-	kept   Event
-	known  map[string]string
+	some   bool  // an event was read
+	last   stamp // of the event before
+	known  known
+	s      scanner
+}
+
+// stamp is where an event stands among the others.
+type stamp struct {
+	index int64
+	time  time.Duration
 }
 
 // NewDecoder reads the header.
 func NewDecoder(r io.Reader) (*Decoder, error) {
-	d := &Decoder{r: bufio.NewReaderSize(r, 1<<16), known: make(map[string]string)}
+	d := &Decoder{r: bufio.NewReaderSize(r, 1<<16)}
 	line, err := d.line()
 	if errors.Is(err, io.EOF) {
 		return nil, errNoHeader
@@ -76,20 +97,19 @@ func (d *Decoder) Decode(e *Event) error {
 		return err
 	}
 	*e = Event{}
-	s := scanner{line: line, known: d.known}
-	if err := s.event(e); err != nil {
+	d.s = scanner{line: line, known: &d.known}
+	if err := d.s.event(e); err != nil {
 		return d.wrap(err)
 	}
 	if err := e.validate(); err != nil {
 		return d.wrap(err)
 	}
-	if d.last != nil {
-		if err := inOrder(d.last, e); err != nil {
+	if d.some {
+		if err := inOrder(d.last, e.stamp()); err != nil {
 			return d.wrap(err)
 		}
 	}
-	d.kept = *e
-	d.last = &d.kept
+	d.some, d.last = true, e.stamp()
 	return nil
 }
 
@@ -198,79 +218,97 @@ var headerKeys = []string{
 	"schema", "scenario", "implementation", "seed", "transport", "lock", "resource", "lease", "parameters", "plan",
 }
 
-var eventKeys = []string{
-	"index", "time", "process", "node", "type", "f", "key", "value", "error", "clock", "token", "deadline", "wait",
-	"owner", "count", "command", "accepted", "previous", "record",
+var recordKeys = []string{"owner", "count", "expires", "now"}
+
+// eventFields are the keys of an event with what reads their values, in the order in which they are written. The first
+// of them stand in every event.
+var eventFields = [...]struct {
+	name string
+	read func(*scanner, *Event) error
+}{
+	{"index", func(s *scanner, e *Event) error { return s.signed(&e.Index) }},
+	{"time", func(s *scanner, e *Event) error { return s.duration(&e.Time) }},
+	{"process", func(s *scanner, e *Event) error { return s.process(&e.Process) }},
+	{"node", func(s *scanner, e *Event) error { return s.text(&e.Node) }},
+	{"type", func(s *scanner, e *Event) error { return s.text((*string)(&e.Type)) }},
+	{"f", func(s *scanner, e *Event) error { return s.text(&e.F) }},
+	{"key", func(s *scanner, e *Event) error { return s.text(&e.Key) }},
+	{"value", func(s *scanner, e *Event) error { return s.text(&e.Value) }},
+	{"error", func(s *scanner, e *Event) error { return s.text(&e.Error) }},
+	{"clock", func(s *scanner, e *Event) error { return s.clock(&e.Clock) }},
+	{"token", func(s *scanner, e *Event) error { return s.signed(&e.Token) }},
+	{"deadline", func(s *scanner, e *Event) error { return s.duration(&e.Deadline) }},
+	{"wait", func(s *scanner, e *Event) error { return s.duration(&e.Wait) }},
+	{"owner", func(s *scanner, e *Event) error { return s.text(&e.Owner) }},
+	{"count", func(s *scanner, e *Event) error { return s.signed(&e.Count) }},
+	{"command", func(s *scanner, e *Event) error { return s.text(&e.Command) }},
+	{"accepted", func(s *scanner, e *Event) error { return s.boolean(&e.Accepted) }},
+	{"call", func(s *scanner, e *Event) error { return s.signed(&e.Call) }},
+	{"previous", func(s *scanner, e *Event) error { return s.record(&e.Previous) }},
+	{"record", func(s *scanner, e *Event) error { return s.record(&e.Record) }},
 }
 
-var recordKeys = []string{"owner", "count", "expires", "now"}
+// neededFields is how many of eventFields every event has.
+const neededFields = 3
 
 // event reads one line after the header.
 func (s *scanner) event(e *Event) error {
-	seen := ""
-	err := s.object(eventKeys, func(key string) error {
-		switch key {
-		case "index", "time", "process":
-			seen += key[:1]
+	if !s.accept('{') {
+		return s.wrong("an object")
+	}
+	var seen uint64
+	for k, more := 0, !s.accept('}'); more; {
+		var err error
+		if k, err = s.field(k, seen); err != nil {
+			return err
 		}
-		return s.member(e, key)
-	})
-	if err != nil {
-		return err
+		seen |= 1 << k
+		if err := eventFields[k].read(s, e); err != nil {
+			return err
+		}
+		if more, err = s.another(); err != nil {
+			return err
+		}
 	}
 	if err := s.finish(); err != nil {
 		return err
 	}
-	for _, key := range []string{"index", "time", "process"} {
-		if !strings.Contains(seen, key[:1]) {
-			return fmt.Errorf("the event has no %q: every event needs index, time and process", key)
+	for k, field := range eventFields[:neededFields] {
+		if seen&(1<<k) == 0 {
+			return fmt.Errorf("the event has no %q: every event needs index, time and process", field.name)
 		}
 	}
 	return nil
 }
 
-// member reads the value of one key of an event.
-func (s *scanner) member(e *Event, key string) error {
-	switch key {
-	case "index":
-		return s.signed(&e.Index)
-	case "time":
-		return s.duration(&e.Time)
-	case "process":
-		return s.process(&e.Process)
-	case "node":
-		return s.text(&e.Node)
-	case "type":
-		return s.text((*string)(&e.Type))
-	case "f":
-		return s.text(&e.F)
-	case "key":
-		return s.text(&e.Key)
-	case "value":
-		return s.text(&e.Value)
-	case "error":
-		return s.text(&e.Error)
-	case "clock":
-		return s.clock(&e.Clock)
-	case "token":
-		return s.signed(&e.Token)
-	case "deadline":
-		return s.duration(&e.Deadline)
-	case "wait":
-		return s.duration(&e.Wait)
-	case "owner":
-		return s.text(&e.Owner)
-	case "count":
-		return s.signed(&e.Count)
-	case "command":
-		return s.text(&e.Command)
-	case "accepted":
-		return s.boolean(&e.Accepted)
-	case "previous":
-		return s.record(&e.Previous)
-	default:
-		return s.record(&e.Record)
+// field reads a key and the colon after it, and returns which of eventFields it is. It looks first for what follows
+// the field before, where this package writes it.
+func (s *scanner) field(before int, seen uint64) (int, error) {
+	start := s.at
+	name, err := s.raw()
+	if err != nil {
+		return 0, err
 	}
+	k := before
+	for range eventFields {
+		if k++; k >= len(eventFields) {
+			k = 0
+		}
+		if eventFields[k].name == string(name) {
+			if seen&(1<<k) != 0 {
+				return 0, fmt.Errorf("column %d: key %q comes twice", start+1, name)
+			}
+			if !s.accept(':') {
+				return 0, s.wrong("a colon")
+			}
+			return k, nil
+		}
+	}
+	var names []string
+	for _, field := range eventFields {
+		names = append(names, field.name)
+	}
+	return 0, unknownKey(start, name, names)
 }
 
 func (s *scanner) process(process *int) error {
@@ -285,11 +323,11 @@ func (s *scanner) process(process *int) error {
 		*process = int(n)
 		return nil
 	}
-	var name string
-	if err := s.text(&name); err != nil {
+	name, err := s.raw()
+	if err != nil {
 		return err
 	}
-	switch name {
+	switch string(name) {
 	case serverName:
 		*process = ProcessServer
 	case faultName:
@@ -301,15 +339,14 @@ func (s *scanner) process(process *int) error {
 }
 
 func (s *scanner) clock(clock *time.Time) error {
-	var text string
-	if err := s.text(&text); err != nil {
+	text, err := s.raw()
+	if err != nil {
 		return err
 	}
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
+	if err := clock.UnmarshalText(text); err != nil {
 		return fmt.Errorf("clock %q: want a time such as 2024-01-31T10:00:00.5Z", text)
 	}
-	*clock = t.UTC()
+	*clock = clock.UTC()
 	if y := clock.Year(); y < 0 || y > 9999 {
 		return fmt.Errorf("clock %q: want a year from 0 to 9999 in UTC", text)
 	}

@@ -54,12 +54,27 @@
 //   - Record as a Request what is done to the queue of a fair lock, the ends of sessions included.
 //   - Name in the Header which Lock protects the Resource if the two have different names and there are several locks.
 //
+// # Linearizability
+//
+// Whether the answers of a lock fit one lock object that handled the calls one at a time is decided by the first of
+// these that can: the order in which the server executed the requests (Served) is replayed; the holds are put in their
+// one possible order, so that only what lies between two of them is in question (gap.md has the proof); all orders that
+// fit are followed; Porcupine searches a piece between two points at which the lock was surely held. Verdict.By names
+// what decided. Options.Model chooses the lock object, see package model; without one it is the lock that the promises
+// make, whose holds also end where the history says that they did.
+//
+// # Formats
+//
+// A file is JSONL: a header with the version of the format, then one event a line. It is read strictly, line by line:
+// an error names the line and what is wrong with it. Nothing is guessed, and no line may be so long that it fills the
+// memory. Package foreign reads the formats of other tools.
+//
 // # Limits
 //
-// All properties take O(n log n) time but for linearizability, whose search is exact and takes about as long as long as
-// few operations have an unknown outcome. It says Unknown where more than 256 operations are under way, or of unknown
-// outcome, at one time, or where more orders are possible than Options.Configurations. Before it accuses, Porcupine
-// must agree if the history up to the failing operation has at most Options.PorcupineOperations operations.
+// All properties take O(n log n) time but for linearizability where a search is needed: it is exact, and takes about as
+// long as long as few operations have an unknown outcome. Where more orders are possible than Options.Configurations,
+// and Porcupine takes more than Options.PorcupineSteps, it says Unknown. All limits count steps and not time, so that a
+// verdict is a function of the history.
 //
 // A refusal that the server's record explains is not put to the lock object, which knows no records. The server may
 // end a hold at any time after its own client took it as over, so an early grant after that is not noticed here.

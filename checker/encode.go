@@ -176,6 +176,7 @@ func appendEvent(b []byte, e *Event) ([]byte, error) {
 		o.key("accepted")
 		o.b = append(o.b, "true"...)
 	}
+	o.number("call", e.Call)
 	o.record("previous", e.Previous)
 	o.record("record", e.Record)
 	return append(o.end(), '\n'), nil

@@ -40,6 +40,10 @@ const (
 	// Applied: the resource executed a write; Node is the writer. Process may name the writing process instead of
 	// ProcessServer, which settles whose write it was when a machine had several.
 	Applied = "applied"
+	// Served: the server executed the request of the call with index Call, at this point of the history. Type is OK or
+	// Fail, as the server decided; the caller may have been told something else, or nothing. Where the facts are
+	// complete they are the order by which linearizability is judged.
+	Served = "served"
 )
 
 // Request is a request that a server executed, for whoever explains a history: Command says which, Value its path,
@@ -84,6 +88,7 @@ type Event struct {
 	Count    int64  // levels of reentrancy after the event, as the client or the record says
 	Command  string // what did it: a server command or a fault's text
 	Accepted bool   // Write/Applied: accepted by the check on tokens
+	Call     int64  // Served: the index of the call whose request was executed
 
 	Previous *Record // RecordSet/RecordGone: what was there before, nil = nothing
 	Record   *Record // RecordSet: what is there now

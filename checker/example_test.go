@@ -42,8 +42,26 @@ func ExampleReadHistory() {
 	h, err := checker.ReadHistory(strings.NewReader(strings.Replace(file, `"jb"`, `"job"`, 1)))
 	fmt.Println(h.Header.Scenario, h.Header.Seed, len(h.Events), err)
 	// Output:
-	// history: event 1 returns acquire of "jb" for process 1, which called acquire of "job" at event 0
+	// history: line 3: event 1 returns acquire of "jb" for process 1, which called acquire of "job" at event 0
 	// by-hand 7 2 <nil>
+}
+
+// A file of any length is read event by event.
+func ExampleDecoder() {
+	decoder, err := checker.NewDecoder(strings.NewReader(`{"schema":"lockstep-history/1","seed":7}
+{"index":0,"time":1000000,"process":1,"node":"c1","type":"invoke","f":"acquire","key":"job"}
+{"index":1,"time":2000000,"process":1,"node":"c1","type":"ok","f":"acquire","key":"job","token":"3"}
+`))
+	for err == nil {
+		var e checker.Event
+		if err = decoder.Decode(&e); err == nil {
+			fmt.Println(e.Time, e.Node, e.Type, e.F)
+		}
+	}
+	fmt.Println(err) // io.EOF after the last event
+	// Output:
+	// 1ms c1 invoke acquire
+	// history: line 3: column 97: want an integer of at most 64 bits, found "\"3\"}"
 }
 
 func ExampleWriteHistory() {

@@ -159,6 +159,9 @@ func (a *analysis) overlap(key string, x, y *claim) Violation {
 		Text: fmt.Sprintf("%s and %s both believed they held %s %s",
 			a.name(x.client), a.name(y.client), key, span(y.start.time, end.time)),
 	}
+	if lock, known := a.byKey[key]; known {
+		v.Cause = a.causeOfOverlap(a.locks[lock], x, y)
+	}
 	a.involve(&v, x.client, y.client)
 	return v
 }

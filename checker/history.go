@@ -38,47 +38,46 @@ type History struct {
 // Validate reports the first reason for which the history cannot be judged: events out of order, a return without
 // its call, a second call of a process that is still in its first. Calls without return are fine: they stay open.
 func (h *History) Validate() error {
-	open := make(map[int]*Event)
-	crashed := make(map[int]int64)
+	_, err := h.firstFault()
+	return err
+}
+
+// firstFault is Validate with the position of the event that does not fit.
+func (h *History) firstFault() (int, error) {
+	var processes processes
 	for i := range h.Events {
 		e := &h.Events[i]
 		if i > 0 {
-			if err := inOrder(&h.Events[i-1], e); err != nil {
-				return err
+			if err := inOrder(h.Events[i-1].stamp(), e.stamp()); err != nil {
+				return i, err
 			}
 		}
 		if err := e.validate(); err != nil {
-			return err
+			return i, err
 		}
 		if !e.byClient() {
 			continue
 		}
-		if e.F == Crash {
-			crashed[e.Process] = e.Index
-			delete(open, e.Process)
-			continue
+		if err := processes.of(e.Process).follows(h.Events, i); err != nil {
+			return i, err
 		}
-		if e.standsAlone() {
-			continue
-		}
-		if err := follows(open, crashed, e); err != nil {
-			return err
-		}
+	}
+	return 0, nil
+}
+
+// inOrder checks that b may come right after a.
+func inOrder(a, b stamp) error {
+	if b.index <= a.index {
+		return fmt.Errorf("event %d comes after event %d: indices must rise", b.index, a.index)
+	}
+	if b.time < a.time {
+		return fmt.Errorf("event %d at %s is earlier than event %d at %s: sort the events by time and number them anew",
+			b.index, seconds(b.time), a.index, seconds(a.time))
 	}
 	return nil
 }
 
-// inOrder checks that b may come right after a.
-func inOrder(a, b *Event) error {
-	if b.Index <= a.Index {
-		return fmt.Errorf("event %d comes after event %d: indices must rise", b.Index, a.Index)
-	}
-	if b.Time < a.Time {
-		return fmt.Errorf("event %d at %s is earlier than event %d at %s: sort the events by time and number them anew",
-			b.Index, seconds(b.Time), a.Index, seconds(a.Time))
-	}
-	return nil
-}
+func (e *Event) stamp() stamp { return stamp{e.Index, e.Time} }
 
 // validate checks one event by itself.
 func (e *Event) validate() error {
@@ -99,33 +98,70 @@ func (e *Event) validate() error {
 	return nil
 }
 
-// follows checks that the call or return e may come now, and keeps open up to date.
-func follows(open map[int]*Event, crashed map[int]int64, e *Event) error {
-	at, dead := crashed[e.Process]
-	if e.Type == Invoke {
-		if dead {
-			return fmt.Errorf("event %d calls %s for process %d, which crashed at event %d: a restarted client needs a new "+
-				"process", e.Index, e.F, e.Process, at)
+// process is what a client process is doing while the history is read, by positions of events plus one, 0 for none.
+type process struct{ open, crashed int }
+
+// processes finds processes by their number. Small numbers, which are the rule, need no map.
+type processes struct {
+	low  []process
+	high map[int]*process
+}
+
+func (p *processes) of(number int) *process {
+	const most = 1 << 12
+	if number < most {
+		for number >= len(p.low) {
+			p.low = append(p.low, process{})
 		}
-		if before := open[e.Process]; before != nil {
-			return fmt.Errorf("event %d calls %s for process %d, whose %s of event %d has not returned: give concurrent "+
-				"calls processes of their own", e.Index, e.F, e.Process, before.F, before.Index)
-		}
-		open[e.Process] = e
-		return nil
+		return &p.low[number]
 	}
-	if dead { // What unwinds after a crash is heard by nobody.
-		return nil
+	if p.high == nil {
+		p.high = make(map[int]*process)
 	}
-	call := open[e.Process]
-	if call == nil {
+	if p.high[number] == nil {
+		p.high[number] = &process{}
+	}
+	return p.high[number]
+}
+
+// follows checks that the event at position i may come now.
+func (p *process) follows(events []Event, i int) error {
+	e := &events[i]
+	switch {
+	case e.F == Crash:
+		p.crashed, p.open = i+1, 0
+		return nil
+	case e.standsAlone():
+		return nil
+	case e.Type == Invoke:
+		return p.call(events, i)
+	case p.crashed != 0: // What unwinds after a crash is heard by nobody.
+		return nil
+	case p.open == 0:
 		return fmt.Errorf("event %d returns %s for process %d, which called nothing", e.Index, e.F, e.Process)
 	}
+	call := &events[p.open-1]
 	if call.F != e.F || call.Key != e.Key {
 		return fmt.Errorf("event %d returns %s of %q for process %d, which called %s of %q at event %d",
 			e.Index, e.F, e.Key, e.Process, call.F, call.Key, call.Index)
 	}
-	delete(open, e.Process)
+	p.open = 0
+	return nil
+}
+
+// call checks that a process may make a call.
+func (p *process) call(events []Event, i int) error {
+	e := &events[i]
+	if p.crashed != 0 {
+		return fmt.Errorf("event %d calls %s for process %d, which crashed at event %d: a restarted client needs a new "+
+			"process", e.Index, e.F, e.Process, events[p.crashed-1].Index)
+	}
+	if p.open != 0 {
+		before := &events[p.open-1]
+		return fmt.Errorf("event %d calls %s for process %d, whose %s of event %d has not returned: give concurrent "+
+			"calls processes of their own", e.Index, e.F, e.Process, before.F, before.Index)
+	}
+	p.open = i + 1
 	return nil
 }
 

@@ -50,7 +50,8 @@ func drawHistory(t *rapid.T) *History {
 			F: rapid.StringN(1, 8, -1).Draw(t, "f"), Key: drawText().Draw(t, "key"), Value: drawText().Draw(t, "value"),
 			Error: drawText().Draw(t, "error"), Token: rapid.Int64().Draw(t, "token"),
 			Deadline: time.Duration(rapid.Int64().Draw(t, "deadline")), Wait: time.Duration(rapid.Int64().Draw(t, "wait")),
-			Owner: drawText().Draw(t, "owner"), Count: rapid.Int64().Draw(t, "count"), Command: drawText().Draw(t, "command"),
+			Owner: drawText().Draw(t, "owner"), Count: rapid.Int64().Draw(t, "count"),
+			Call: rapid.Int64().Draw(t, "call"), Command: drawText().Draw(t, "command"),
 			Accepted: rapid.Bool().Draw(t, "accepted"), Previous: drawRecord(t, "previous"), Record: drawRecord(t, "record"),
 		}
 		if rapid.Bool().Draw(t, "clock") {
@@ -146,10 +147,20 @@ func TestReadErrors(t *testing.T) {
 			"time falls", headerLine + eventLine + `{"index":1,"time":4,"process":2,"type":"invoke","f":"acquire"}`,
 			"line 3: event 1 at 0.000 s is earlier than event 0",
 		},
+		{"cut off", headerLine + eventLine[:len(eventLine)-5], "line 2: column 53: the string has no end"},
+		{"cut off in the header", headerLine[:20], "line 1: column 11: the string has no end"},
+		{
+			"index falls", headerLine + strings.Replace(eventLine, `"index":0`, `"index":7`, 1) + eventLine,
+			"line 3: event 0 comes after event 7: indices must rise",
+		},
+		{"header twice", headerLine + headerLine + eventLine, `line 2: column 2: unknown key "schema"`},
 		{"list", `{"schema":"lockstep-history/1","plan":"crash"}`, "want a list"},
 		{"parameter", `{"schema":"lockstep-history/1","parameters":[["lease"]]}`, `want ["name","value"] for each parameter`},
 		{"record", headerLine + `{"record":{"ttl":1}}`, `unknown key "ttl": want one of owner, count, expires, now`},
-		{"return without call", headerLine + strings.Replace(eventLine, "invoke", "ok", 1), "which called nothing"},
+		{
+			"return without call", headerLine + strings.Replace(eventLine, "invoke", "ok", 1),
+			"line 2: event 0 returns acquire for process 1, which called nothing",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,6 +1,10 @@
 package checker
 
-import "sort"
+import (
+	"slices"
+
+	"github.com/lockstep-sim/lockstep/checker/model"
+)
 
 // The search below decides linearizability exactly, in one pass over the events of one lock.
 //
@@ -13,6 +17,12 @@ import "sort"
 
 // slots bounds the operations that are under way at one time, and again those of unknown outcome.
 const slots = 256
+
+// Why a search gave up.
+const (
+	tooManyOpen   = "too many operations are under way or of unknown outcome at one time"
+	tooManyOrders = "too many orders are possible"
+)
 
 // slotSet is a set of slots.
 type slotSet [slots / 64]uint64
@@ -32,7 +42,7 @@ func (s *slotSet) subset(t *slotSet) bool {
 
 // configuration is one way in which things may stand.
 type configuration struct {
-	state lockState
+	state model.LeaseState
 	done  slotSet // operations under way that have taken effect
 	used  slotSet // operations of unknown outcome that have taken effect
 }
@@ -41,9 +51,15 @@ type configuration struct {
 type searchResult struct {
 	result  Result
 	limit   string          // why it is unknown
+	at      int             // up to which position the search came before it gave up
 	failing int             // the step that cannot have happened as it was answered
 	before  []configuration // the ways in which things stood then
+	states  []model.State   // the same, of an exploration
 }
+
+// searchBudget is how many configurations a search with a limit looks at in all. It is far above what a history of
+// millions of operations takes while few orders are possible.
+func searchBudget(limit int) int { return 10_000 * limit }
 
 // moment is one call or return, or a lapse.
 type moment struct {
@@ -52,10 +68,28 @@ type moment struct {
 	returns  bool
 }
 
+// packed renders a moment as a number by which moments are sorted: by position, then lapses first, then by step.
+func (x moment) packed(lapse bool) uint64 {
+	key := uint64(x.position) << 33
+	if !lapse {
+		key |= 1 << 32
+	}
+	key |= uint64(x.step) << 1
+	if x.returns {
+		key |= 1
+	}
+	return key
+}
+
+func unpacked(key uint64) moment {
+	return moment{position: int(key >> 33), step: int32(key >> 1 & (1<<31 - 1)), returns: key&1 != 0}
+}
+
 // search is the state of one pass.
 type search struct {
 	*specification
 	limit    int
+	budget   int // configurations that may still be looked at
 	current  []configuration
 	slotOf   []int   // per step: its slot, none before its call
 	underWay []int32 // per slot: the step, none if free
@@ -63,7 +97,7 @@ type search struct {
 	reads    []int32 // read-only steps under way
 	loose    []int32 // looseFrees under way
 	grants   []int32 // grants under way, and maybeGrants
-	byClient map[int32]*clientSteps
+	byClient []clientSteps
 	lapsing  []bool // per step: its hold may end at any time
 }
 
@@ -76,25 +110,29 @@ type clientSteps struct {
 // linearize searches for a linearization of all steps.
 func linearize(m *specification, limit int) searchResult {
 	s := &search{
-		specification: m, limit: limit, current: []configuration{{state: unlocked}},
-		slotOf: make([]int, len(m.steps)), byClient: make(map[int32]*clientSteps), lapsing: make([]bool, len(m.steps)),
+		specification: m, limit: limit, budget: searchBudget(limit), current: []configuration{{state: m.start}},
+		slotOf: make([]int, len(m.steps)), byClient: make([]clientSteps, m.clients()), lapsing: make([]bool, m.highestHold()),
 	}
 	for i := range s.slotOf {
 		s.slotOf[i] = none
 	}
-	for _, now := range m.moments() {
+	for i := range s.byClient {
+		s.byClient[i].pending = none
+	}
+	for _, key := range m.moments() {
+		now := unpacked(key)
 		x := &m.steps[now.step]
 		switch {
-		case x.action == maybeLapse:
-			s.lapsing[x.of] = true
-		case !now.returns && x.action != lapseOf:
+		case x.mayLapse():
+			s.lapsing[x.Hold-1] = true
+		case !now.returns && !x.lapse():
 			if !s.begin(now.step) {
-				return searchResult{result: Unknown, limit: "too many operations are under way or of unknown outcome at one time"}
+				return searchResult{result: Unknown, at: now.position, limit: tooManyOpen}
 			}
 		default:
 			before := s.current
 			if !s.force(now.step) {
-				return searchResult{result: Unknown, limit: "too many orders are possible"}
+				return searchResult{result: Unknown, at: now.position, limit: tooManyOrders}
 			}
 			if len(s.current) == 0 {
 				return searchResult{result: Violated, failing: int(now.step), before: before}
@@ -105,31 +143,19 @@ func linearize(m *specification, limit int) searchResult {
 	return searchResult{result: Holds}
 }
 
-// moments lists calls and returns in the order of the history. A lapse at the position of a call or return comes
-// first.
-func (m *specification) moments() []moment {
-	moments := make([]moment, 0, 2*len(m.steps))
+// moments lists calls and returns in the order of the history, packed. A lapse at the position of a call or return
+// comes first.
+func (m *specification) moments() []uint64 {
+	moments := make([]uint64, 0, 2*len(m.steps))
 	for i := range m.steps {
 		x := &m.steps[i]
-		moments = append(moments, moment{x.call, int32(i), false})
-		if x.ret != none && x.action != lapseOf {
-			moments = append(moments, moment{x.ret, int32(i), true})
+		lapse := x.Action == model.Expire
+		moments = append(moments, moment{x.call, int32(i), false}.packed(lapse))
+		if x.ret != none && !lapse {
+			moments = append(moments, moment{x.ret, int32(i), true}.packed(false))
 		}
 	}
-	rank := func(x *moment) int {
-		switch m.steps[x.step].action {
-		case maybeLapse, lapseOf:
-			return 0
-		}
-		return 1
-	}
-	sort.SliceStable(moments, func(i, j int) bool {
-		x, y := &moments[i], &moments[j]
-		if x.position != y.position {
-			return x.position < y.position
-		}
-		return rank(x) < rank(y)
-	})
+	slices.Sort(moments)
 	return moments
 }
 
@@ -148,14 +174,25 @@ func take(table *[]int32, step int32) int {
 	return len(*table) - 1
 }
 
-func (s *search) stepsOf(client int32) *clientSteps {
-	c := s.byClient[client]
-	if c == nil {
-		c = &clientSteps{pending: none}
-		s.byClient[client] = c
+// highestHold is the highest number of a hold that may end at any time, 0 if there is none.
+func (m *specification) highestHold() int {
+	highest := m.start.Hold
+	for i := range m.steps {
+		highest = max(highest, m.steps[i].Hold)
 	}
-	return c
+	return int(highest)
 }
+
+// clients is one more than the highest number of a client.
+func (m *specification) clients() int {
+	n := m.start.Owner
+	for i := range m.steps {
+		n = max(n, m.steps[i].Client)
+	}
+	return int(n) + 1
+}
+
+func (s *search) stepsOf(client int32) *clientSteps { return &s.byClient[client] }
 
 // begin takes the call of a step. It fails when there are too many.
 func (s *search) begin(id int32) bool {
@@ -169,7 +206,7 @@ func (s *search) begin(id int32) bool {
 		return false
 	}
 	s.slotOf[id] = slot
-	c := s.stepsOf(int32(x.client))
+	c := s.stepsOf(x.Client)
 	switch {
 	case x.readOnly():
 		s.reads = append(s.reads, id)
@@ -182,10 +219,10 @@ func (s *search) begin(id int32) bool {
 	default:
 		c.pending = id
 	}
-	if x.action == looseFree {
+	if x.loose() {
 		s.loose = append(s.loose, id)
 	}
-	if x.action == grant || x.action == maybeGrant {
+	if x.Action == model.Acquire {
 		s.grants = append(s.grants, id)
 	}
 	return true
@@ -194,13 +231,13 @@ func (s *search) begin(id int32) bool {
 // end forgets a step whose return was taken, and steps of unknown outcome that have happened in every configuration.
 func (s *search) end(id int32) {
 	x := &s.steps[id]
-	if x.action != lapseOf {
+	if !x.lapse() {
 		slot := s.slotOf[id]
 		for i := range s.current {
 			s.current[i].done.remove(slot)
 		}
 		s.underWay[slot] = none
-		if c := s.stepsOf(int32(x.client)); c.pending == id {
+		if c := s.stepsOf(x.Client); c.pending == id {
 			c.pending = none
 		}
 		s.reads = without(s.reads, id)
@@ -228,7 +265,7 @@ func (s *search) forget(slot int, id int32) {
 		s.current[i].used.remove(slot)
 	}
 	s.unknown[slot] = none
-	c := s.stepsOf(int32(s.steps[id].client))
+	c := s.stepsOf(s.steps[id].Client)
 	c.maybe = without(c.maybe, id)
 	s.grants = without(s.grants, id)
 }
@@ -284,7 +321,7 @@ func (s *search) readEagerly(c *configuration) {
 // a lapse, which takes effect here and nowhere else, these are all that can be reached, with the lapse taken last.
 // It fails when there are too many.
 func (s *search) force(id int32) bool {
-	lapse := s.steps[id].action == lapseOf
+	lapse := s.steps[id].lapse()
 	var reached, queue []configuration
 	for i := range s.current {
 		if c := &s.current[i]; !lapse && s.happened(c, id) {
@@ -296,7 +333,7 @@ func (s *search) force(id int32) bool {
 	// First in, first out: what has used fewer steps of unknown outcome comes first and makes the others superfluous.
 	var seen frontier
 	for head := 0; head < len(queue); head++ {
-		if len(queue) > s.limit || len(reached) > s.limit {
+		if s.budget--; len(queue) > s.limit || len(reached) > s.limit || s.budget < 0 {
 			return false
 		}
 		c := queue[head]
@@ -320,7 +357,7 @@ func (s *search) force(id int32) bool {
 
 // standing is a configuration without the steps of unknown outcome that it has used.
 type standing struct {
-	state lockState
+	state model.LeaseState
 	done  slotSet
 }
 
@@ -355,7 +392,7 @@ func (s *search) moves(c *configuration, id int32) []configuration {
 	for _, x := range s.loose {
 		try(x)
 	}
-	if c.state.owner == none {
+	if c.state.Owner == model.Nobody {
 		for _, g := range s.grants {
 			if s.helps(g, id) {
 				try(g)
@@ -363,39 +400,40 @@ func (s *search) moves(c *configuration, id int32) []configuration {
 		}
 		return result
 	}
-	own := s.stepsOf(c.state.owner)
-	if own.pending != none && s.steps[own.pending].action != looseFree {
+	own := s.stepsOf(c.state.Owner)
+	if own.pending != none && !s.steps[own.pending].loose() {
 		try(own.pending)
 	}
 	for _, x := range own.maybe {
 		try(x)
 	}
-	if last := c.state.last; last != none && s.lapsing[last] {
-		d := configuration{state: unlocked, done: c.done, used: c.used}
+	if hold := c.state.Hold; hold != 0 && s.lapsing[hold-1] {
+		d := configuration{state: model.FreeLease, done: c.done, used: c.used}
 		s.readEagerly(&d)
 		result = append(result, d)
 	}
 	return result
 }
 
+// mayEnd tells whether the hold of an acquire may end at any time from now on.
+func (s *search) mayEnd(x *step) bool { return x.Hold != 0 && s.lapsing[x.Hold-1] }
+
 // helps tells whether granting the free lock to step g can be of use for step id: it is that step, or a refusal that
 // needs the lock held, or the hold can end again before that step.
 func (s *search) helps(g, id int32) bool {
 	x, target := &s.steps[g], &s.steps[id]
-	if g == id || target.action == refusal || x.client == target.client || s.lapsing[g] {
+	if g == id || target.Action == model.Refuse || x.Client == target.Client || s.mayEnd(x) {
 		return true
 	}
-	for _, c := range target.clients {
-		if c == x.client {
-			return true
-		}
+	if slices.Contains(target.Owners, x.Client) {
+		return true
 	}
-	c := s.stepsOf(int32(x.client))
+	c := s.stepsOf(x.Client)
 	if c.pending != none && c.pending != g {
 		return true
 	}
 	for _, y := range c.maybe {
-		if s.steps[y].action == maybeFree || s.lapsing[y] {
+		if s.steps[y].Action == model.Release || s.mayEnd(&s.steps[y]) {
 			return true
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// unlimited lets Porcupine take as many steps as it likes.
+const unlimited = -1
+
 var differential = flag.Int("checker.differential", 20_000, "random histories to compare with Porcupine")
 
 // TestAgainstPorcupine compares the search with Porcupine on small random histories, legal and illegal ones, with lost
@@ -30,9 +33,10 @@ func TestAgainstPorcupine(t *testing.T) {
 		if err := h.Validate(); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		for _, log := range analyse(h).locks {
-			m := analyse(h).specify(log, options)
-			want := porcupineResult(m, time.Minute)
+		a := analyse(h)
+		for _, log := range a.locks {
+			m := a.specify(log, options, a.explainedRefusals())
+			want := porcupineResult(m, unlimited)
 			got := linearize(m, options.Configurations)
 			count[want]++
 			if got.result != want {
@@ -53,10 +57,10 @@ func TestAgainstPorcupine(t *testing.T) {
 func comparePrefix(t *testing.T, seed int, m *specification, got searchResult) {
 	t.Helper()
 	failing := &m.steps[got.failing]
-	if r := porcupineResult(m.upTo(failing.ret), time.Minute); r != Violated {
+	if r := porcupineResult(m.upTo(failing.ret), unlimited); r != Violated {
 		t.Fatalf("seed %d: Porcupine says %s of the history up to the failing step", seed, r)
 	}
-	if r := porcupineResult(m.upTo(failing.ret-1), time.Minute); r != Holds {
+	if r := porcupineResult(m.upTo(failing.ret-1), unlimited); r != Holds {
 		t.Fatalf("seed %d: Porcupine says %s of the history before the failing step", seed, r)
 	}
 }

@@ -19,14 +19,14 @@ type operation struct {
 	token   int64
 	timed   bool // a try that was ready to wait
 
-	// The client's own view, see claims.go.
-	before int // levels held when it was called
-	after  int // levels held once it had returned
+	// The client's own view, see claims.go. There are as many operations as it takes to make their size matter.
+	before int32 // levels held when it was called
+	after  int32 // levels held once it had returned
 	// stale counts the levels whose hold had ended by itself before the call.
-	stale int
+	stale int32
 	// doubtful counts the earlier operations of this client on this lock of which nobody knows whether they took effect.
-	doubtful int
-	claim    int // the claim that was open at the call of a release or after an acquire, in lockLog.claims
+	doubtful int32
+	claim    int32 // the claim that was open at the call of a release or after an acquire, in lockLog.claims
 }
 
 func (o *operation) acquires() bool { return o.f == Acquire || o.f == TryAcquire }
@@ -39,15 +39,21 @@ type client struct {
 	crashed int // position of its crash, none if it lived
 	open    int // its open operation, none between calls
 	holds   []hold
+	holdBy  map[int]int // by lock, in holds; nil while they are few
+	machine *machine
 }
 
 // lockLog gathers what concerns one lock.
 type lockLog struct {
 	key        string
 	operations []int // its acquires and releases in the order of their calls
+	returns    []int // those of them that returned, in the order of their returns
+	served     []int // positions of the facts that tell where the server executed them
 	facts      []int // positions of its record facts
+	grants     int   // how many acquires succeeded
 	claims     []claim
 	expiries   []expiry
+	terms      []term
 	lapses     []lapse
 }
 
@@ -55,7 +61,8 @@ type lockLog struct {
 type analysis struct {
 	events     []Event
 	clients    []client
-	byProcess  map[int]int
+	low        []int       // by process, the client plus one; see lowProcesses
+	high       map[int]int // by process, the client
 	byNode     map[string]*machine
 	byOwner    map[string][]int
 	operations []operation
@@ -63,9 +70,12 @@ type analysis struct {
 	cause      []int // for each fact: the client that caused it, none when nobody knows
 	locks      []*lockLog
 	byKey      map[string]int
+	latest     int // the lock that lockOf found last
 	writes     []write
-	healed     int // position of the last heal, none if there was none
-	end        int // position of the end of the workload, none if there was none
+	faults     []int // positions of the faults
+	requests   []int // positions of the requests to servers
+	healed     int   // position of the last heal, none if there was none
+	end        int   // position of the end of the workload, none if there was none
 }
 
 // machine keeps track of what the clients of one node do while the history is read.
@@ -87,7 +97,7 @@ func analyse(h *History) *analysis {
 	a := &analysis{
 		events:     h.Events,
 		operations: make([]operation, 0, len(h.Events)/2+1),
-		byProcess:  make(map[int]int),
+		high:       make(map[int]int),
 		byNode:     make(map[string]*machine),
 		byOwner:    make(map[string][]int),
 		byKey:      make(map[string]int),
@@ -106,6 +116,12 @@ func analyse(h *History) *analysis {
 			a.recordFact(i, e)
 		case e.F == Applied:
 			a.appliedFact(i, e)
+		case e.F == Served:
+			a.servedFact(i, e)
+		case e.F == Request:
+			a.requests = append(a.requests, i)
+		case e.F == FaultApplied:
+			a.faults = append(a.faults, i)
 		case e.F == Healed:
 			a.healed = i
 		case e.F == WorkloadEnd:
@@ -116,6 +132,7 @@ func analyse(h *History) *analysis {
 	a.findClaims()
 	for _, log := range a.locks {
 		a.findLapses(log)
+		a.findTerms(log)
 	}
 	return a
 }
@@ -148,15 +165,45 @@ func (a *analysis) sortLocks() {
 	}
 }
 
+// lowProcesses bounds the numbers of processes that are looked up without a map, which are nearly all.
+const lowProcesses = 1 << 12
+
+// clientNumber finds the client of a process, none if it is not known.
+func (a *analysis) clientNumber(process int) int {
+	if process < lowProcesses {
+		if process < 0 || process >= len(a.low) {
+			return none
+		}
+		return a.low[process] - 1
+	}
+	if c, known := a.high[process]; known {
+		return c
+	}
+	return none
+}
+
+// addClient adds the client of a process that was not known.
+func (a *analysis) addClient(e *Event) int {
+	c := len(a.clients)
+	if e.Process < lowProcesses {
+		for len(a.low) <= e.Process {
+			a.low = append(a.low, 0)
+		}
+		a.low[e.Process] = c + 1
+	} else {
+		a.high[e.Process] = c
+	}
+	m := a.machineOf(e.Node)
+	m.clients = append(m.clients, c)
+	a.clients = append(a.clients, client{process: e.Process, node: e.Node, machine: m, crashed: none, open: none})
+	return c
+}
+
 // clientOf finds or adds the client of an event.
 func (a *analysis) clientOf(e *Event) int {
-	c, known := a.byProcess[e.Process]
-	if !known {
-		c = len(a.clients)
-		a.byProcess[e.Process] = c
-		a.clients = append(a.clients, client{process: e.Process, node: e.Node, crashed: none, open: none})
-		m := a.machineOf(e.Node)
-		m.clients = append(m.clients, c)
+	c := a.clientNumber(e.Process)
+	if c == none {
+		c = a.addClient(e)
 	}
 	if p := &a.clients[c]; p.owner == "" && e.Owner != "" {
 		p.owner = e.Owner
@@ -174,14 +221,18 @@ func (a *analysis) machineOf(node string) *machine {
 	return m
 }
 
-// lockOf finds or adds the lock named key.
+// lockOf finds or adds the lock named key. Mostly it is the one that was asked for before.
 func (a *analysis) lockOf(key string) int {
+	if a.latest < len(a.locks) && a.locks[a.latest].key == key {
+		return a.latest
+	}
 	i, known := a.byKey[key]
 	if !known {
 		i = len(a.locks)
 		a.byKey[key] = i
 		a.locks = append(a.locks, &lockLog{key: key})
 	}
+	a.latest = i
 	return i
 }
 
@@ -203,6 +254,13 @@ func (a *analysis) clientEvent(i int, e *Event) {
 		if e.Token != 0 {
 			o.token = e.Token
 		}
+		if o.lock != none {
+			log := a.locks[o.lock]
+			log.returns = append(log.returns, p.open)
+			if o.acquires() && o.outcome == OK {
+				log.grants++
+			}
+		}
 		a.close(c)
 	}
 }
@@ -213,7 +271,7 @@ func (a *analysis) call(i int, e *Event, c int) {
 		f: e.F, lock: none, client: c, call: i, ret: none, outcome: Info, token: e.Token, timed: e.Wait > 0, claim: none,
 	}
 	id := len(a.operations)
-	m := a.machineOf(a.clients[c].node)
+	m := a.clients[c].machine
 	switch e.F {
 	case Acquire, TryAcquire, Release:
 		o.lock = a.lockOf(e.Key)
@@ -234,7 +292,7 @@ func (a *analysis) close(c int) {
 	if p.open == none {
 		return
 	}
-	m := a.machineOf(p.node)
+	m := p.machine
 	for i, id := range m.open {
 		if id == p.open {
 			m.open = append(m.open[:i], m.open[i+1:]...)
@@ -276,15 +334,41 @@ func (a *analysis) recordFact(i int, e *Event) {
 	}
 }
 
+// servedFact notes where the server executed a request. One that names no call on this lock is left out.
+func (a *analysis) servedFact(i int, e *Event) {
+	call := a.positionOf(e.Call, i)
+	if call == none || a.at[call] == none || a.operations[a.at[call]].call != call {
+		return
+	}
+	if o := &a.operations[a.at[call]]; o.lock != none && a.locks[o.lock].key == e.Key {
+		log := a.locks[o.lock]
+		log.served = append(log.served, i)
+		a.at[i], a.cause[i] = a.at[call], o.client
+	}
+}
+
+// positionOf finds the event with an index among those before position limit, none if there is none. Indices mostly
+// rise by one, so that it is mostly found at the first look.
+func (a *analysis) positionOf(index int64, limit int) int {
+	if guess := index - a.events[0].Index; guess >= 0 && guess < int64(limit) && a.events[guess].Index == index {
+		return int(guess)
+	}
+	k := sort.Search(limit, func(k int) bool { return a.events[k].Index >= index })
+	if k == limit || a.events[k].Index != index {
+		return none
+	}
+	return k
+}
+
 // appliedFact notes an executed write and finds its writer.
 func (a *analysis) appliedFact(i int, e *Event) {
 	w := write{fact: i, client: none, operation: none}
-	if c, known := a.byProcess[e.Process]; known && e.Process >= 0 {
-		w.client = c
+	if e.Process >= 0 {
+		w.client = a.clientNumber(e.Process)
 	}
 	m := a.byNode[e.Node]
 	if w.client != none {
-		m = a.machineOf(a.clients[w.client].node)
+		m = a.clients[w.client].machine
 	}
 	if m != nil {
 		a.matchWrite(&w, m, e)

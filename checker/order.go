@@ -12,6 +12,7 @@ const (
 	commandCreate       = "create"
 	commandDelete       = "delete"
 	commandCloseSession = "closeSession"
+	commandEvent        = "event"
 )
 
 // place is an acquire in the order of asking and in the order of entering, both in positions of the history.
@@ -208,7 +209,7 @@ func (a *analysis) placesByCall(log *lockLog) []place {
 	for i := range log.claims {
 		latest[log.claims[i].client] = &log.claims[i]
 	}
-	var places []place
+	places := make([]place, 0, log.grants)
 	for _, id := range log.operations {
 		o := &a.operations[id]
 		entry, entered, ok := a.contends(o)
@@ -249,8 +250,8 @@ func overlap(places []place) bool {
 // overtakings finds the places that more than the allowed number overtook: they asked later and entered sooner. It goes
 // from the last doorway to the first and keeps the entries of those that asked later in a tree that counts.
 func (a *analysis) overtakings(log *lockLog, places []place, allowed int, f *findings) {
-	byDoor := make([]*place, len(places)) // the latest doorway first
-	var rivals []*place                   // those that entered
+	byDoor := make([]*place, len(places))    // the latest doorway first
+	rivals := make([]*place, 0, len(places)) // those that entered
 	for i := range places {
 		byDoor[i] = &places[i]
 		if places[i].entered {

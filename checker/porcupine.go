@@ -1,18 +1,50 @@
 package checker
 
 import (
-	"sort"
-	"time"
-
 	"github.com/anishathalye/porcupine"
+
+	"github.com/lockstep-sim/lockstep/checker/model"
 )
 
-// porcupineModel is the sequential lock in Porcupine's terms: the input of an operation is the number of its step.
-func (m *specification) porcupineModel() porcupine.Model {
+// stepLimit counts the steps of the lock object that Porcupine tries. Once there are too many no step is legal any
+// more, so that Porcupine comes to an end with an answer that means nothing. Steps, unlike seconds, are the same on
+// every machine: what is found is a function of the history.
+type stepLimit struct {
+	left      int
+	exhausted bool
+}
+
+// take counts one step; false means that there are none left.
+func (l *stepLimit) take() bool {
+	if l.left == 0 {
+		l.exhausted = true
+		return false
+	}
+	l.left--
+	return true
+}
+
+// result turns Porcupine's answer into one that heeds the limit.
+func (l *stepLimit) result(legal bool) Result {
+	switch {
+	case l.exhausted:
+		return Unknown
+	case legal:
+		return Holds
+	default:
+		return Violated
+	}
+}
+
+// porcupineModel is the lock object in Porcupine's terms: the input of an operation is the number of its step.
+func (m *specification) porcupineModel(limit *stepLimit) porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return unlocked },
+		Init: func() any { return m.start },
 		Step: func(state, input, _ any) (bool, any) {
-			next, legal := m.next(state.(lockState), input.(int32))
+			if !limit.take() {
+				return false, state
+			}
+			next, legal := m.next(state.(model.LeaseState), input.(int32))
 			return legal, next
 		},
 	}
@@ -23,15 +55,16 @@ func (m *specification) porcupineModel() porcupine.Model {
 // happened; a step without return would make Porcupine call the history illegal without a word.
 func (m *specification) porcupineEvents() []porcupine.Event {
 	var events []porcupine.Event
-	for _, now := range m.moments() {
+	for _, key := range m.moments() {
+		now := unpacked(key)
 		x := &m.steps[now.step]
 		kind := porcupine.CallEvent
 		if now.returns {
 			kind = porcupine.ReturnEvent
 		}
-		e := porcupine.Event{ClientId: max(x.client, 0), Kind: kind, Value: now.step, Id: int(now.step)}
+		e := porcupine.Event{ClientId: max(int(x.Client), 0), Kind: kind, Value: now.step, Id: int(now.step)}
 		events = append(events, e)
-		if x.action == lapseOf {
+		if x.lapse() {
 			e.Kind = porcupine.ReturnEvent
 			events = append(events, e)
 		}
@@ -39,67 +72,32 @@ func (m *specification) porcupineEvents() []porcupine.Event {
 	for i := range m.steps {
 		if m.steps[i].ret == none {
 			events = append(events, porcupine.Event{
-				ClientId: max(m.steps[i].client, 0), Kind: porcupine.ReturnEvent, Value: int32(i), Id: i,
+				ClientId: max(int(m.steps[i].Client), 0), Kind: porcupine.ReturnEvent, Value: int32(i), Id: i,
 			})
 		}
 	}
 	return events
 }
 
-// porcupineResult asks Porcupine for its opinion on all steps. The timeout runs in real time.
-func porcupineResult(m *specification, timeout time.Duration) Result {
-	switch porcupine.CheckEventsTimeout(m.porcupineModel(), m.porcupineEvents(), timeout) {
-	case porcupine.Ok:
-		return Holds
-	case porcupine.Illegal:
-		return Violated
-	default:
-		return Unknown
-	}
+// porcupineResult asks Porcupine for its opinion on all steps.
+func porcupineResult(m *specification, steps int) Result {
+	limit := &stepLimit{left: steps}
+	return limit.result(porcupine.CheckEvents(m.porcupineModel(limit), m.porcupineEvents()))
 }
 
-// upTo is the specification of the history that ends with position: what had not been called by then is left out,
-// what had not returned stays open.
-func (m *specification) upTo(position int) *specification {
-	part := &specification{reentrant: m.reentrant}
-	moved := make(map[int]int)
-	for i := range m.steps {
-		x := m.steps[i]
-		if x.call > position {
-			continue
-		}
-		if x.ret > position {
-			x.ret = none
-			switch x.action {
-			case grant:
-				x.action = maybeGrant
-			case free, looseFree:
-				x.action = maybeFree
-			case refusal, denial:
-				continue
+// porcupineExplores asks Porcupine about steps of any model.
+func porcupineExplores(lock model.Model, steps []step, most int) Result {
+	limit := &stepLimit{left: most}
+	m := &specification{steps: steps}
+	p := porcupine.Model{
+		Init: func() any { return lock.Start() },
+		Step: func(state, input, _ any) (bool, any) {
+			if !limit.take() {
+				return false, state
 			}
-		}
-		moved[i] = len(part.steps)
-		part.steps = append(part.steps, x)
+			next, legal := model.Take(lock, state.(model.State), &m.steps[input.(int32)].Operation)
+			return legal, next
+		},
 	}
-	kept := part.steps[:0]
-	for _, x := range part.steps {
-		if x.action == maybeLapse {
-			of, known := moved[x.of]
-			if !known {
-				continue
-			}
-			x.of = of
-		}
-		kept = append(kept, x)
-	}
-	part.steps = kept
-	return part
-}
-
-// returnsBy counts the steps that were called by a position, which is what upTo would keep.
-func (m *specification) calledBy(position int) int {
-	return sort.Search(len(m.steps), func(i int) bool {
-		return m.steps[i].operation == none || m.steps[i].call > position
-	})
+	return limit.result(porcupine.CheckEvents(p, m.porcupineEvents()))
 }

@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// judgeRelease asks three things of each lock: that no release touches another's record, that clients are told the
-// truth about their releases, and that record and client count the same levels.
+// judgeRelease asks two things of each lock: that no release touches another's record, and that clients are told the
+// truth about their releases.
 func (a *analysis) judgeRelease(options Options) Verdict {
 	f := &findings{cap: options.MaxViolations}
 	releases := 0
 	for _, log := range a.locks {
 		a.foreignReleases(log, f)
 		releases += a.answers(log, options.Promises, f)
-		a.counts(log, f)
 	}
 	if f.found > 0 {
 		return f.verdict(Verdict{})
@@ -208,42 +207,6 @@ func (a *analysis) excused(log *lockLog, o *operation) bool {
 		}
 	}
 	return false
-}
-
-// counts compares, after each successful acquire and release, the levels that the client holds with those in its
-// record, as far as the record tells.
-func (a *analysis) counts(log *lockLog, f *findings) {
-	last := make(map[int]int) // per operation: the last fact that it caused before it returned
-	for _, i := range log.facts {
-		if id := a.at[i]; id != none {
-			last[id] = i
-		}
-	}
-	for _, id := range log.operations {
-		o := &a.operations[id]
-		i, known := last[id]
-		if !known || o.outcome != OK || o.stale > 0 || !o.acquires() && o.before == 0 {
-			continue
-		}
-		e := &a.events[i]
-		var count int64
-		switch {
-		case e.F == RecordGone:
-		case e.Record != nil && e.Record.Count > 0:
-			count = e.Record.Count
-		case e.Record == nil && e.Count > 0:
-			count = e.Count
-		default:
-			continue
-		}
-		if count == int64(o.after) || e.F == RecordGone && o.acquires() {
-			continue
-		}
-		v := Violation{Kind: KindWrongCount, Key: log.key}
-		v.Text = fmt.Sprintf("after its %s at %s %s holds %s of %s but its record counts %d",
-			o.f, seconds(a.events[o.ret].Time), a.name(o.client), plural(o.after, "level"), log.key, count)
-		a.addAnswer(f, v, o, i)
-	}
 }
 
 // firstAfter finds the first of n rising positions that is above x.

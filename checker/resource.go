@@ -137,6 +137,9 @@ func (a *analysis) judgeWrite(log *lockLog, s *succession, w *write, f *findings
 	v.Text = fmt.Sprintf("%s, holder of %s since %s, wrote to %s at %s although %s had become the holder at %s",
 		a.name(w.client), log.key, seconds(mine.start.time), e.Key, seconds(e.Time),
 		a.name(other.client), seconds(other.start.time))
+	if !mine.givenUp() || applied.before(mine.end) {
+		v.Cause = a.causeOfLoss(log, mine, w.fact)
+	}
 	v.Events = a.indices(append(positions, mine.start.position, other.start.position)...)
 	v.From = other.start.time
 	a.involve(&v, w.client, other.client)

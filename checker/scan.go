@@ -14,7 +14,26 @@ import (
 type scanner struct {
 	line  []byte
 	at    int
-	known map[string]string // texts that came before, so that equal ones share their memory; may be nil
+	known *known // may be nil
+}
+
+// known keeps texts that came before, so that equal ones share their memory. A text that takes the place of another
+// costs a copy and nothing else, so that a file cannot make it grow.
+type known [1 << 10]string
+
+// text returns b as a string.
+func (k *known) text(b []byte) string {
+	const longest = 64
+	n := len(b)
+	if k == nil || n == 0 || n > longest {
+		return string(b)
+	}
+	place := uint(n)*31 ^ uint(b[0])*7 ^ uint(b[n-1])*131 ^ uint(b[n/2])*17
+	kept := &k[place%uint(len(k))]
+	if *kept != string(b) {
+		*kept = string(b)
+	}
+	return *kept
 }
 
 // wrong is the error for what stands at the present place.
@@ -90,7 +109,7 @@ func (s *scanner) object(keys []string, member func(key string) error) error {
 			}
 		}
 		if k < 0 {
-			return fmt.Errorf("column %d: unknown key %q: want one of %s", start+1, name, strings.Join(keys, ", "))
+			return unknownKey(start, name, keys)
 		}
 		if seen&(1<<k) != 0 {
 			return fmt.Errorf("column %d: key %q comes twice", start+1, name)
@@ -102,13 +121,27 @@ func (s *scanner) object(keys []string, member func(key string) error) error {
 		if err := member(keys[k]); err != nil {
 			return err
 		}
-		if s.accept('}') {
-			return nil
-		}
-		if !s.accept(',') {
-			return s.wrong("a comma or a closing brace")
+		if more, err := s.another(); err != nil || !more {
+			return err
 		}
 	}
+}
+
+// another reads what stands between two members of an object and says whether there is one more.
+func (s *scanner) another() (bool, error) {
+	switch {
+	case s.accept(','):
+		return true, nil
+	case s.accept('}'):
+		return false, nil
+	default:
+		return false, s.wrong("a comma or a closing brace")
+	}
+}
+
+// unknownKey is the error for a key that is not among keys.
+func unknownKey(start int, name []byte, keys []string) error {
+	return fmt.Errorf("column %d: unknown key %q: want one of %s", start+1, name, strings.Join(keys, ", "))
 }
 
 // list reads a list and calls element at each of its elements.
@@ -135,14 +168,7 @@ func (s *scanner) list(element func() error) error {
 // text reads a string.
 func (s *scanner) text(value *string) error {
 	b, err := s.raw()
-	if known, ok := s.known[string(b)]; ok {
-		*value = known
-		return err
-	}
-	*value = string(b)
-	if s.known != nil && len(s.known) < 4096 && len(b) <= 64 {
-		s.known[*value] = *value
-	}
+	*value = s.known.text(b)
 	return err
 }
 
@@ -152,23 +178,24 @@ func (s *scanner) raw() ([]byte, error) {
 		return nil, s.wrong("a string")
 	}
 	start := s.at
-	s.at++
-	from := s.at
-	for s.at < len(s.line) {
-		switch c := s.line[s.at]; {
+	ascii := true
+	for at := start + 1; at < len(s.line); at++ {
+		switch c := s.line[at]; {
 		case c == '"':
-			b := s.line[from:s.at]
-			s.at++
-			if !utf8.Valid(b) {
+			b := s.line[start+1 : at]
+			s.at = at + 1
+			if !ascii && !utf8.Valid(b) {
 				return nil, fmt.Errorf("column %d: the string is not UTF-8", start+1)
 			}
 			return b, nil
 		case c == '\\':
+			s.at = at
 			return s.escaped(start)
 		case c < ' ':
-			return nil, fmt.Errorf("column %d: a control character stands in a string: write it as \\u%04x", s.at+1, c)
+			return nil, fmt.Errorf("column %d: a control character stands in a string: write it as \\u%04x", at+1, c)
+		case c >= utf8.RuneSelf:
+			ascii = false
 		}
-		s.at++
 	}
 	return nil, fmt.Errorf("column %d: the string has no end", start+1)
 }
@@ -257,6 +284,31 @@ func canonical(digits string) bool {
 }
 
 func (s *scanner) signed(value *int64) error {
+	s.space()
+	at, n := s.at, int64(0)
+	negative := at < len(s.line) && s.line[at] == '-'
+	if negative {
+		at++
+	}
+	first := at
+	for at < len(s.line) && s.line[at] >= '0' && s.line[at] <= '9' {
+		n = n*10 + int64(s.line[at]-'0')
+		at++
+	}
+	const safe = 18 // so many digits always fit
+	if length := at - first; length == 0 || length > safe || length > 1 && s.line[first] == '0' ||
+		at < len(s.line) && strings.IndexByte("+-.eE", s.line[at]) >= 0 {
+		return s.anySigned(value)
+	}
+	if negative {
+		n = -n
+	}
+	s.at, *value = at, n
+	return nil
+}
+
+// anySigned reads a number of any length, or finds that it is none.
+func (s *scanner) anySigned(value *int64) error {
 	start := s.at
 	digits := s.digits()
 	n, err := strconv.ParseInt(digits, 10, 64)

@@ -48,11 +48,17 @@ func scriptOptions(t *testing.T, d *datadriven.TestData, h *History) Options {
 		case "strict":
 			o.Strict = true
 		case "bound":
-			bound, err := time.ParseDuration(arg.Vals[0])
-			if err != nil {
-				d.Fatalf(t, "%v", err)
-			}
-			o.LivenessBound = bound
+			o.LivenessBound = scriptDuration(t, d, arg.Vals[0])
+		case "permits":
+			arg.Scan(t, 0, &o.Promises.Permits)
+		case "lease":
+			h.Header.Lease = scriptDuration(t, d, arg.Vals[0])
+		case "herd-bound":
+			arg.Scan(t, 0, &o.HerdBound)
+		case "hand-over-bound":
+			o.HandOverBound = scriptDuration(t, d, arg.Vals[0])
+		case "fairness-bound":
+			arg.Scan(t, 0, &o.FairnessBound)
 		case "overtakes":
 			arg.Scan(t, 0, &o.Overtakes)
 		case "max":
@@ -70,12 +76,24 @@ func scriptOptions(t *testing.T, d *datadriven.TestData, h *History) Options {
 	return o
 }
 
+func scriptDuration(t *testing.T, d *datadriven.TestData, text string) time.Duration {
+	length, err := time.ParseDuration(text)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	return length
+}
+
 func render(verdicts []Verdict) string {
 	var b strings.Builder
 	for _, v := range verdicts {
 		fmt.Fprintln(&b, v)
 		for _, x := range v.Violations {
-			fmt.Fprintf(&b, "  %s %v %v: %s\n", x.Kind, x.Events, x.Nodes, x.Text)
+			cause := ""
+			if x.Cause != "" {
+				cause = fmt.Sprintf(" (%s)", x.Cause)
+			}
+			fmt.Fprintf(&b, "  %s %v %v%s: %s\n", x.Kind, x.Events, x.Nodes, cause, x.Text)
 		}
 	}
 	return b.String()
@@ -153,6 +171,8 @@ func setField(e *Event, name, value string) (err error) {
 		e.Accepted = value == "yes"
 	case "token":
 		e.Token, err = strconv.ParseInt(value, 10, 64)
+	case "call":
+		e.Call, err = strconv.ParseInt(value, 10, 64)
 	case "count":
 		e.Count, err = strconv.ParseInt(value, 10, 64)
 	case "deadline":

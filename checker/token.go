@@ -1,8 +1,9 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 )
 
 // grantedToken is one hold that carries a token.
@@ -11,11 +12,12 @@ type grantedToken struct {
 	call, ret int
 }
 
-// judgeTokens asks whether tokens rise from hold to hold and stay equal inside one.
+// judgeTokens asks whether tokens rise from hold to hold and stay equal inside one, and whether writes carry no tokens
+// but those that somebody was given.
 //
 // A grant that returned before another was called came first; grants that ran at the same time may have come in either
 // order, but must differ.
-func (a *analysis) judgeTokens(options Options) Verdict {
+func (a *analysis) judgeTokens(header *Header, options Options) Verdict {
 	if !options.Promises.Fenced {
 		return skipped("the lock offers no fencing token")
 	}
@@ -29,6 +31,9 @@ func (a *analysis) judgeTokens(options Options) Verdict {
 		}
 		granted += len(grants)
 		a.acrossHolds(log, grants, f)
+	}
+	if granted > 0 {
+		a.unknownTokens(header, f)
 	}
 	switch {
 	case f.found > 0:
@@ -80,7 +85,7 @@ func (a *analysis) tokensOf(log *lockLog) []grantedToken {
 			grants = append(grants, grantedToken{claim: c, call: o.call, ret: o.ret})
 		}
 	}
-	sort.Slice(grants, func(i, j int) bool { return grants[i].call < grants[j].call })
+	slices.SortFunc(grants, func(x, y grantedToken) int { return cmp.Compare(x.call, y.call) })
 	return grants
 }
 
@@ -91,9 +96,9 @@ func (a *analysis) acrossHolds(log *lockLog, grants []grantedToken, f *findings)
 	for i := range grants {
 		byReturn[i] = &grants[i]
 	}
-	sort.Slice(byReturn, func(i, j int) bool { return byReturn[i].ret < byReturn[j].ret })
+	slices.SortFunc(byReturn, func(x, y *grantedToken) int { return cmp.Compare(x.ret, y.ret) })
 	var highest *grantedToken
-	first := make(map[int64]*grantedToken)
+	first := firstOfToken(grants)
 	next := 0
 	for i := range grants {
 		g := &grants[i]
@@ -102,17 +107,78 @@ func (a *analysis) acrossHolds(log *lockLog, grants []grantedToken, f *findings)
 				highest = byReturn[next]
 			}
 		}
-		if same := first[g.claim.token]; same != nil {
+		if same := &grants[first[i]]; same != g {
 			if !sameHold(same, g) {
 				f.add(a.tokenViolation(log, KindTokenReused, same, g))
 			}
-		} else {
-			first[g.claim.token] = g
-			if highest != nil && highest.claim.token > g.claim.token {
-				f.add(a.tokenViolation(log, KindTokenFell, highest, g))
-			}
+		} else if highest != nil && highest.claim.token > g.claim.token {
+			f.add(a.tokenViolation(log, KindTokenFell, highest, g))
 		}
 	}
+}
+
+// firstOfToken finds for each grant the first one with the same token.
+func firstOfToken(grants []grantedToken) []int {
+	byToken := make([]int, len(grants))
+	for i := range byToken {
+		byToken[i] = i
+	}
+	slices.SortFunc(byToken, func(i, j int) int {
+		return cmp.Or(cmp.Compare(grants[i].claim.token, grants[j].claim.token), cmp.Compare(i, j))
+	})
+	first := make([]int, len(grants))
+	for k, i := range byToken {
+		first[i] = i
+		if k > 0 && grants[byToken[k-1]].claim.token == grants[i].claim.token {
+			first[i] = first[byToken[k-1]]
+		}
+	}
+	return first
+}
+
+// unknownTokens finds the writes whose token no acquire of the lock that guards the resource had been given by then,
+// once tokens were given at all: not every history records them.
+func (a *analysis) unknownTokens(header *Header, f *findings) {
+	given := make([]map[int64]int, len(a.locks)) // where each token was told first
+	first := make([]int, len(a.locks))
+	for k := range a.writes {
+		w := &a.writes[k]
+		e := &a.events[w.fact]
+		lock, known := a.guard(header, e.Key)
+		if e.Token == 0 || !known {
+			continue
+		}
+		if given[lock] == nil {
+			given[lock], first[lock] = a.tokensGiven(a.locks[lock])
+		}
+		if at, told := given[lock][e.Token]; told && at < w.fact || w.fact < first[lock] {
+			continue
+		}
+		v := Violation{Kind: KindTokenUnknown, Key: e.Key, From: e.Time, To: e.Time}
+		v.Text = fmt.Sprintf("the write of %s to %s at %s carried token %d, which nobody had been given with %s",
+			a.writerName(w, e), e.Key, seconds(e.Time), e.Token, a.locks[lock].key)
+		v.Events = a.indices(w.fact)
+		if w.client != none {
+			a.involve(&v, w.client)
+		}
+		f.add(v)
+	}
+}
+
+// tokensGiven notes where each token of a lock was told first, and where the first of all was.
+func (a *analysis) tokensGiven(log *lockLog) (given map[int64]int, first int) {
+	given, first = make(map[int64]int), forever
+	for _, id := range log.operations {
+		o := &a.operations[id]
+		if !o.acquires() || o.outcome != OK || o.token == 0 {
+			continue
+		}
+		if at, told := given[o.token]; !told || o.ret < at {
+			given[o.token] = o.ret
+		}
+		first = min(first, o.ret)
+	}
+	return given, first
 }
 
 // sameHold tells whether y may be the same hold as x on the server: the client took x as ended before the server did,

@@ -7,37 +7,6 @@ import (
 	"time"
 )
 
-// Property names one question that is put to a history.
-type Property string
-
-// The properties, in the order in which Check judges them.
-const (
-	// MutualExclusion: no two processes believed at one instant of true time that they held the same lock.
-	MutualExclusion Property = "mutual-exclusion"
-	// Linearizability: the answers of the lock are those of one lock object that handled the calls one at a time.
-	Linearizability Property = "linearizability"
-	// ReleaseByOwner: nobody frees what another holds, and the count of levels is right.
-	ReleaseByOwner Property = "release"
-	// Resource: every write reached the protected resource while its writer was the latest holder.
-	Resource Property = "resource"
-	// ResourceFenced: no write was accepted after one with a higher token.
-	ResourceFenced Property = "resource-fenced"
-	// TokenOrder: fencing tokens rise from one hold to the next and stay equal inside one hold.
-	TokenOrder Property = "token-order"
-	// Order: a fair lock lets its clients in in the order in which they asked.
-	Order Property = "order"
-	// Liveness: once the faults have stopped, a lock that is waited for is soon held by somebody.
-	Liveness Property = "liveness"
-)
-
-// Properties lists all properties in the order in which Check judges them.
-func Properties() []Property {
-	return []Property{
-		MutualExclusion, Linearizability, ReleaseByOwner, Resource, ResourceFenced, TokenOrder, Order,
-		Liveness,
-	}
-}
-
 // Result is the answer to one property. Unknown is never a pass.
 type Result string
 
@@ -88,6 +57,8 @@ type Verdict struct {
 	GaveUp bool `json:"gave_up,omitempty"`
 	// Why gives the reason in one line, in the words of lock users.
 	Why string `json:"why"`
+	// By names what decided, where there are several ways: for linearizability the rungs of its ladder.
+	By []string `json:"by,omitempty"`
 	// Violations holds the first of them by time, at most Options.MaxViolations for each lock.
 	Violations []Violation `json:"violations,omitempty"`
 	// Found counts all violations, those beyond the cap included.
@@ -112,11 +83,15 @@ type Violation struct {
 	Nodes     []string `json:"nodes,omitempty"`
 	// Text is the breach as one sentence.
 	Text string `json:"text"`
+	// Cause is what led to it, as far as the history tells.
+	Cause Cause `json:"cause,omitempty"`
 }
 
 // The kinds of violations.
 const (
 	KindOverlap            = "overlap"              // two believed holds at once
+	KindGrantOverlap       = "grant-overlap"        // the server had one grant too many at once
+	KindUngranted          = "ungranted"            // somebody was let in without a grant of the server
 	KindIllegalAcquire     = "illegal-acquire"      // a grant of a lock that was held
 	KindIllegalRefusal     = "illegal-refusal"      // a refusal of a lock that was free all the time
 	KindIllegalRelease     = "illegal-release"      // an accepted release by somebody who did not hold
@@ -126,17 +101,42 @@ const (
 	KindHolderRefused      = "holder-refused"       // a holder was told that it is not the owner
 	KindLossUntold         = "loss-untold"          // a release was told that all is well after another had taken over
 	KindWrongCount         = "wrong-count"          // the record counts other levels than its owner
-	KindStaleWrite         = "stale-write"          // a write after another had become the holder
-	KindWriteWithoutHold   = "write-without-hold"   // a write by somebody who never held the lock
-	KindTokenAccepted      = "old-token-accepted"   // the resource accepted a token below the highest
+	KindFreedInside        = "freed-inside"         // a hold was freed while levels of it were left
 	KindTokenFell          = "token-fell"           // a later hold has a lower token
 	KindTokenReused        = "token-reused"         // two holds have the same token
 	KindTokenChanged       = "token-changed"        // a token changed inside one hold
-	KindOvertaken          = "overtaken"            // one asked sooner and got in later
+	KindTokenUnknown       = "token-unknown"        // a write carried a token that no hold had been given
+	KindEarlyGrant         = "early-grant"          // a grant to another before the lease was over
+	KindLateWrite          = "late-write"           // a write was sent after the lease of its hold was over
+	KindStaleWrite         = "stale-write"          // a write after another had become the holder
+	KindWriteWithoutHold   = "write-without-hold"   // a write by somebody who never held the lock
+	KindTokenAccepted      = "old-token-accepted"   // the resource accepted a token below the highest
+	KindFalseRefusal       = "false-refusal"        // a try was refused although nobody else had the lock
+	KindPhantomEffect      = "phantom-effect"       // what was answered with a refusal took effect
+	KindClobbered          = "clobbered"            // who was not let in overwrote the record of who was
 	KindStuck              = "stuck"                // nobody holds, somebody waits
+	KindOrphan             = "orphan"               // a record without end names somebody who has no use for it
 	KindRemains            = "remains"              // a record that nobody will remove is left behind
+	KindDeadlock           = "deadlock"             // clients wait for each other
 	KindStarvation         = "starvation"           // one waits while others enter again and again
+	KindOvertaken          = "overtaken"            // one asked sooner and got in later
+	KindPending            = "pending"              // a call that was under way at the heal does not return
 	KindErrors             = "errors"               // a live client gets nothing but errors
+	KindSessionRemains     = "session-remains"      // a record outlived the session that it belongs to
+	KindHerd               = "herd"                 // a hand-over took too many requests
+	KindSlowHandOver       = "slow-hand-over"       // a hand-over took too long
+	KindUnfair             = "unfair"               // some clients get much more of the lock than others
+)
+
+// Cause says what led to a violation.
+type Cause string
+
+// The causes that a history can tell. A violation of which nothing is known has none.
+const (
+	CauseSkew      Cause = "skew"         // clocks disagree on when a lease ends
+	CausePause     Cause = "pause"        // its holder stood still for longer than the lease
+	CauseEarly     Cause = "early-expiry" // the server ended the hold before its time
+	CauseAlgorithm Cause = "algorithm"    // no fault explains it: the lock itself does it
 )
 
 // String renders the verdict as one line.

@@ -110,7 +110,7 @@ type Finding struct {
 // mostly follow from the first.
 const maxViolations = 20
 
-// Find explains the violations of mutual exclusion and liveness, in the order of the verdicts. Each mechanism is
+// Find explains the violations of mutual exclusion and of liveness, in the order of the verdicts. Each mechanism is
 // reported once, with the first violation that it explains.
 func Find(h *checker.History, verdicts []checker.Verdict) []Finding {
 	var locks map[string]*lock // made when there is something to explain
@@ -142,17 +142,17 @@ func explain(locks map[string]*lock, property checker.Property, v checker.Violat
 	switch {
 	case l == nil:
 		return nil
-	case property == checker.Liveness && v.Kind == checker.KindErrors && l.isQueue():
+	case v.Kind == checker.KindErrors && l.isQueue():
 		return l.uselessHandle(v)
 	case property == checker.MutualExclusion && l.isQueue():
 		return l.outOfTurn(v)
-	case property == checker.Liveness && v.Kind == checker.KindStuck && l.isQueue():
+	case v.Kind == checker.KindStuck && l.isQueue():
 		return l.asleep(v)
 	case property == checker.MutualExclusion:
 		return l.overlap(v)
-	case property == checker.Liveness && v.Kind == checker.KindStuck:
+	case v.Kind == checker.KindStuck:
 		return l.stuck(v)
-	case property == checker.Liveness && v.Kind == checker.KindRemains:
+	case v.Kind == checker.KindRemains:
 		return l.remains(v)
 	default:
 		return nil

@@ -37,8 +37,11 @@ var layers = map[string]layer{
 
 	"sim/zookeeper": {house: []string{"sim"}, modules: []string{clockworkModule, "github.com/cespare/xxhash/v2"}},
 
-	"checker":           {modules: []string{"github.com/anishathalye/porcupine"}},
+	"checker":           {house: []string{"checker/model"}, modules: []string{"github.com/anishathalye/porcupine"}},
+	"checker/model":     {},
 	"checker/mechanism": {house: []string{"checker"}},
+
+	"checker/foreign": {house: []string{"checker"}, tests: []string{"github.com/anishathalye/porcupine"}},
 
 	"faults": {house: []string{"sim"}},
 
@@ -60,7 +63,8 @@ var layers = map[string]layer{
 
 	"cmd/lockstep": {
 		house: []string{
-			"reports", "scenarios", "scenarios/strategy", "checker", "sim", "sim/zookeeper", "impl", "impl/timeserver",
+			"reports", "scenarios", "scenarios/strategy", "checker", "checker/foreign", "checker/model", "sim",
+			"sim/zookeeper", "impl", "impl/timeserver",
 		},
 		modules: []string{
 			clockworkModule, "github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term",

@@ -1,0 +1,118 @@
+package checker
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockstep-sim/lockstep/checker/model"
+)
+
+// TestWritePage makes pages of violations and looks for what they have to show.
+func TestWritePage(t *testing.T) {
+	leased := generator{
+		clients: 5, operations: 3000, facts: true, lease: 3 * time.Second, pauses: 10, crashes: 5, defect: doubleGrant,
+	}
+	tests := []struct {
+		name    string
+		g       generator
+		options Options
+		want    []string
+	}{
+		{
+			"double grant",
+			generator{clients: 5, operations: 3000, defect: doubleGrant},
+			Options{Properties: []Property{Linearizability}},
+			[]string{"try-acquire ok", "refused", "held by c", "holds job", KindIllegalAcquire},
+		},
+		{
+			"leases", leased,
+			Options{Properties: []Property{Linearizability}, Promises: Promises{Leased: true}},
+			[]string{"lease of c", "dead record of c", "crash of c"},
+		},
+		{
+			"overlap",
+			generator{clients: 5, operations: 3000, defect: foreignRelease},
+			Options{Properties: []Property{MutualExclusion}},
+			[]string{"holds job", KindOverlap},
+		},
+		{
+			"another model",
+			generator{clients: 3, operations: 300, tokens: true, defect: tokenGoesBack},
+			Options{Properties: []Property{Linearizability}, Model: model.Fenced{}},
+			[]string{"token 1"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			shown := make(map[string]bool)
+			for seed := range uint64(5) {
+				h := test.g.generate(seed)
+				v := Check(h, test.options)[0]
+				if v.Result != Violated {
+					continue
+				}
+				var page bytes.Buffer
+				if err := WritePage(&page, h, test.options, &v.Violations[0]); err != nil {
+					t.Fatal(err)
+				}
+				if page.Len() > 2<<20 {
+					t.Errorf("seed %d: the page has %d bytes", seed, page.Len())
+				}
+				for _, want := range test.want {
+					shown[want] = shown[want] || strings.Contains(page.String(), want)
+				}
+			}
+			for _, want := range test.want {
+				if !shown[want] {
+					t.Errorf("no page shows %q", want)
+				}
+			}
+		})
+	}
+}
+
+func TestWritePageErrors(t *testing.T) {
+	h := generator{clients: 3, operations: 30}.generate(1)
+	broken := &History{Events: []Event{{Index: 1}}}
+	tests := []struct {
+		name string
+		h    *History
+		v    Violation
+		want string
+	}{
+		{"no such lock", h, Violation{Key: "other"}, `"other", which is no lock`},
+		{"no events", h, Violation{Key: "job"}, "names no events"},
+		{"foreign events", h, Violation{Key: "job", Events: []int64{1 << 40}}, "not in this history"},
+		{"broken", broken, Violation{Key: "job"}, "not well-formed"},
+	}
+	for _, test := range tests {
+		err := WritePage(&bytes.Buffer{}, test.h, Options{}, &test.v)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %s", test.name, err, test.want)
+		}
+	}
+}
+
+// TestLongHistories judges histories that are long enough for two goroutines again and again.
+func TestLongHistories(t *testing.T) {
+	g := generator{
+		clients: 10, operations: 12_000, reentrant: true, tokens: true, facts: true, writes: true, lost: 2, keys: 3,
+		defect: doubleGrant,
+	}
+	h := g.generate(1)
+	options := Options{Promises: Promises{Reentrant: true, Fenced: true}, LivenessBound: time.Second}
+	first := render(Check(h, options))
+	for range 3 {
+		if again := render(Check(h, options)); again != first {
+			t.Fatalf("got\n%s\nand then\n%s", first, again)
+		}
+	}
+	for _, p := range Properties() { // One property is judged on one goroutine.
+		options.Properties = []Property{p}
+		if alone := render(Check(h, options)); !strings.Contains(first, alone) {
+			t.Errorf("alone %s", alone)
+		}
+	}
+}
