@@ -25,6 +25,10 @@ type Hunt struct {
 	// Property is the one to see violated, Mechanism the one to be recognised, by name or number.
 	Property  checker.Property
 	Mechanism string
+	// StopEarly ends each run as soon as it shows what the hunt is for, where a checker.Monitor can see that. What is
+	// found then has the hash of the part that was run, and the seed has to be run in full to be told. A hunt for a
+	// mechanism runs in full in any case.
+	StopEarly bool
 	// Enough ends the hunt early: once it is closed no further seed is begun.
 	Enough <-chan struct{}
 	// Progress is told after each seed how many were run; it may be nil.
@@ -39,8 +43,9 @@ type Catch struct {
 	Found    bool
 	Seed     uint64
 	Strategy string
-	// Hash is the hash of that run.
-	Hash uint64
+	// Hash is the hash of that run, which was ended early by Stopped if that is not empty.
+	Hash    uint64
+	Stopped checker.Property
 }
 
 // Run hunts. The seed that it finds is the first one that there is, however many workers look for it.
@@ -97,7 +102,7 @@ func (r *huntRun) next() (task, bool) {
 	}
 	r.row.begun++
 	t := r.row.task(r.campaign, r.row.begun-1)
-	t.Strategy = r.hunt.strategyOf(t.Seed)
+	t.Strategy, t.StopAt = r.hunt.strategyOf(t.Seed), r.hunt.stopAt()
 	return t, true
 }
 
@@ -124,6 +129,23 @@ func (s *Scenario) Portfolio(implementation string) []string {
 		}
 	}
 	return names
+}
+
+// stopAt lists the properties at whose violation a run may end.
+func (h *Hunt) stopAt() []checker.Property {
+	if !h.StopEarly {
+		return nil
+	}
+	var stop []checker.Property
+	for _, p := range checker.Monitored() {
+		if slices.ContainsFunc(h.quarries(), func(q quarry) bool { return q.mechanism != "" }) {
+			return nil // it takes all of the run to explain what happened
+		}
+		if slices.ContainsFunc(h.quarries(), func(q quarry) bool { return q.property == "" || q.property.Covers(p) }) {
+			stop = append(stop, p)
+		}
+	}
+	return stop
 }
 
 // absorb takes in a result. Seeds are begun in order, so that all before the one found are on their way already.
@@ -170,11 +192,11 @@ func (q quarry) in(result *seedResult) bool {
 	if q.mechanism != "" {
 		return slices.ContainsFunc(result.Mechanisms, func(m seedMechanism) bool {
 			known, _ := mechanism.Named(m.Ref)
-			return isNamed(known, q.mechanism) && (q.property == "" || q.property == m.Property)
+			return isNamed(known, q.mechanism) && (q.property == "" || q.property.Covers(m.Property))
 		})
 	}
 	return slices.ContainsFunc(result.Verdicts, func(v seedVerdict) bool {
-		return v.Result == checker.Violated && !v.Skipped && (q.property == "" || q.property == v.Property)
+		return v.Result == checker.Violated && !v.Skipped && (q.property == "" || q.property.Covers(v.Property))
 	})
 }
 
@@ -182,7 +204,7 @@ func (r *huntRun) catch() *Catch {
 	c := &Catch{Row: r.row.row}
 	if r.found >= 0 {
 		found := r.row.results[r.found]
-		c.Found, c.Seed, c.Hash = true, found.Seed, found.Hash
+		c.Found, c.Seed, c.Hash, c.Stopped = true, found.Seed, found.Hash, found.Stopped
 		c.Strategy = r.hunt.strategyOf(found.Seed)
 		r.row.results = r.row.results[:r.found+1] // what was run beyond it depends on the number of workers
 	}
@@ -214,12 +236,12 @@ type Choice struct {
 func (o *Outcome) Choose(property checker.Property, byMechanism string) (Choice, bool) {
 	for i := range o.Mechanisms {
 		f := &o.Mechanisms[i]
-		if (property == "" || f.Property == property) && (byMechanism == "" || isNamed(f.Mechanism, byMechanism)) {
+		if (property == "" || property.Covers(f.Property)) && (byMechanism == "" || isNamed(f.Mechanism, byMechanism)) {
 			return Choice{f.Property, f.Violation, f}, true
 		}
 	}
 	for _, v := range o.Verdicts {
-		if byMechanism != "" || v.Skipped || len(v.Violations) == 0 || property != "" && v.Property != property {
+		if byMechanism != "" || v.Skipped || len(v.Violations) == 0 || property != "" && !property.Covers(v.Property) {
 			continue
 		}
 		return Choice{Property: v.Property, Violation: v.Violations[0]}, true

@@ -143,10 +143,14 @@ func (j *judging) finds() {
 
 // firstOf is the first seed that showed a mechanism, by its name or number, or a violation of a property.
 func (row *Row) firstOf(what string) (First, bool) {
+	first, found := First{}, false
 	for _, p := range row.Properties {
-		if string(p.Property) == what {
-			return p.FirstViolated, p.Violated > 0
+		if checker.Property(what).Covers(p.Property) && p.Violated > 0 && (!found || p.FirstViolated.Place < first.Place) {
+			first, found = p.FirstViolated, true
 		}
+	}
+	if found {
+		return first, true
 	}
 	for _, m := range row.Mechanisms {
 		if isNamed(m.Mechanism, what) {
@@ -179,7 +183,8 @@ func (j *judging) violations() {
 		conclusion, clause = Unexpected, ", which the scenario does not expect"
 	}
 	for _, p := range j.row.Properties {
-		if p.Violated > 0 && !slices.Contains(expected, p.Property) {
+		covers := func(e checker.Property) bool { return e.Covers(p.Property) }
+		if p.Violated > 0 && !slices.ContainsFunc(expected, covers) {
 			j.add(conclusion, one(p.FirstViolated.Seed), "%s is violated in seed %d (%d of %d seeds)%s", p.Property,
 				p.FirstViolated.Seed, p.Violated, j.row.Ran, clause)
 			j.reasons[len(j.reasons)-1].Property = p.Property

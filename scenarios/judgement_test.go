@@ -82,13 +82,13 @@ func TestJudge(t *testing.T) {
 			r.Expectation.Find = []MustFind{{"R1", 50}}
 		}, Inconclusive, "R1 is to be found within 50 seeds and only 20 were run; run at least 50"},
 		{"no answer in one seed", func(r *Row) {
-			r.Properties[1].Unknown, r.Properties[1].GaveUp = 1, 1
+			r.Properties[2].Unknown, r.Properties[2].GaveUp = 1, 1
 		}, Inconclusive, "no answer was found about linearizability in 1 of 50 seeds"},
 		{"mutual exclusion never tested", func(r *Row) {
 			r.Properties[0] = PropertyTally{Property: checker.MutualExclusion, Unknown: 50}
 		}, Inconclusive, "mutual-exclusion was not put to the test in any seed"},
 		{"another property never tested", func(r *Row) {
-			r.Properties[6] = PropertyTally{Property: checker.Liveness, Unknown: 50}
+			r.Properties[6] = PropertyTally{Property: checker.NotEarly, Unknown: 50}
 		}, AsExpected, ""},
 		{"a property that the lock does not promise", func(r *Row) {
 			r.Properties[0] = PropertyTally{Property: checker.MutualExclusion, Skipped: 50}

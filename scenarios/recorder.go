@@ -15,6 +15,8 @@ type recorder struct {
 	marks   *strategy.Marks
 	history checker.History
 	closed  bool
+	monitor *checker.Monitor // nil = the run is judged when it has ended
+	stopped checker.Property // what the monitor found violated, "" so far
 
 	lock       string
 	timeServer *sim.Node          // judges the deadlines of JSON records; nil = redis does
@@ -37,6 +39,11 @@ func (r *recorder) add(e checker.Event) {
 	e.Index = int64(len(r.history.Events)) + 1
 	e.Time = r.world.Now()
 	r.history.Events = append(r.history.Events, e)
+	if r.monitor != nil && r.stopped == "" {
+		if v, violated := r.monitor.Next(); violated {
+			r.stopped = v.Property
+		}
+	}
 }
 
 // fault records that a fault struck.

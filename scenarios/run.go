@@ -43,6 +43,9 @@ type Setup struct {
 	// Decisions, if not nil, replace what the strategy would decide: those of another run are made again.
 	Decisions []strategy.Decision
 	Trace     sim.TraceMode
+	// StopAt ends the run as soon as it violates one of these properties, of those that a checker.Monitor watches. Its
+	// hash and what is judged are then those of the part that was run.
+	StopAt []checker.Property
 
 	explorer *strategy.Explorer // goes through schedules and plans instead of drawing them
 	// everything makes the outcome's decisions complete: those of Decisions, and what is as drawn.
@@ -65,7 +68,9 @@ type Outcome struct {
 	End    time.Duration // when the workload ended, in true time
 	Trace  sim.Trace
 	Leaks  []string
-	Err    error // the run could not be finished
+	// Stopped is the property at whose violation the run was ended; "" = it came to its end.
+	Stopped checker.Property
+	Err     error // the run could not be finished
 	// origins tells for each fault of a drawn plan from which template of the scenario it was drawn.
 	origins []int
 	// givenUp says that the run was not ended, because another has led to the same.
@@ -134,6 +139,7 @@ func Run(t *testing.T, setup Setup) (*Outcome, error) {
 	outcome := &Outcome{
 		History: r.recorder.history, Plan: r.setup.Plan, origins: r.origins, Marks: r.marks.Counts(),
 		Hash: result.Hash, Events: result.Events, End: r.end, Trace: result.Trace, Leaks: result.Leaks, Err: result.Err,
+		Stopped: r.recorder.stopped,
 	}
 	if r.schedule != nil {
 		outcome.Decisions, outcome.givenUp = r.decisions, r.schedule.GivenUp()
@@ -279,14 +285,14 @@ func (r *run) play(w *sim.World) {
 		}
 	})
 	w.RunUntil(r.scenario.Until+r.scenario.Grace, func() bool {
-		return r.failure != nil || r.schedule.GivenUp() || r.unfinished == 0 && w.Now() >= r.scenario.Heal
+		return r.over() || r.unfinished == 0 && w.Now() >= r.scenario.Heal
 	})
 	r.recorder.lookAgain()
 	r.recorder.phase(checker.WorkloadEnd)
 	r.end = w.Now()
 	// What is still on its way when the last program has ended arrives: a write that was sent under a hold may be
 	// executed long after.
-	w.RunUntil(r.scenario.Until+r.scenario.Grace, func() bool { return r.failure != nil || r.schedule.GivenUp() })
+	w.RunUntil(r.scenario.Until+r.scenario.Grace, r.over)
 	r.recorder.closed = true
 	if r.schedule != nil {
 		r.decisions = r.schedule.Decisions()
@@ -294,6 +300,11 @@ func (r *run) play(w *sim.World) {
 	for _, machine := range r.redises {
 		machine.Release()
 	}
+}
+
+// over tells whether the run is to be ended before its time.
+func (r *run) over() bool {
+	return r.failure != nil || r.recorder.stopped != "" || r.schedule.GivenUp()
 }
 
 // struck is told of each strike, before its effect.
@@ -319,6 +330,11 @@ func (r *run) build() {
 	*r.recorder = recorder{
 		world: w, marks: r.marks, lock: s.Lock, clients: map[uint64]*client{}, tokens: map[string]*client{},
 		holds: map[*client]time.Time{}, history: checker.History{Header: r.header()},
+	}
+	if len(r.setup.StopAt) > 0 {
+		options := r.judging()
+		options.Properties = r.setup.StopAt
+		r.recorder.monitor = checker.NewMonitor(&r.recorder.history, options)
 	}
 	if s.Server == zooKeeperMachine {
 		r.addZooKeeper()

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -336,6 +335,7 @@ func isMechanism(name string) bool {
 	return ok
 }
 
+// isProperty tells whether a name is that of a property, or of a group of them.
 func isProperty(name string) bool {
-	return slices.Contains(checker.Properties(), checker.Property(name))
+	return len(checker.Property(name).Members()) > 0
 }

@@ -41,6 +41,8 @@ type task struct {
 	Strategy       string    `json:"strategy,omitempty"`
 	Seed           uint64    `json:"seed"`
 	Twice          bool      `json:"twice,omitempty"`
+	// StopAt is that of the Setup.
+	StopAt []checker.Property `json:"stop_at,omitempty"`
 }
 
 // source is where the text of a scenario is from, for its errors, and the text.
@@ -62,6 +64,8 @@ type seedResult struct {
 	// Marks counts how often the run came to where locks break, in the order of strategy.AllMarks.
 	Marks []int    `json:"marks,omitempty"`
 	Leaks []string `json:"leaks,omitempty"`
+	// Stopped is that of the Outcome.
+	Stopped checker.Property `json:"stopped,omitempty"`
 	// Differs says that the second of two runs was another one.
 	Differs bool   `json:"differs,omitempty"`
 	Error   string `json:"error,omitempty"`
@@ -116,7 +120,7 @@ func (t *task) perform(known map[int]*Scenario) seedResult {
 	}
 	setup := Setup{
 		Scenario: known[t.Row], Implementation: t.Implementation, Seed: t.Seed, Transport: t.Transport,
-		Strategy: t.Strategy, Trace: sim.HashOnly,
+		Strategy: t.Strategy, Trace: sim.HashOnly, StopAt: t.StopAt,
 	}
 	result.run(setup)
 	if t.Twice && result.Error == "" {
@@ -136,7 +140,7 @@ func (r *seedResult) run(setup Setup) {
 	}()
 	outcome, err := Run(new(testing.T), setup)
 	if err == nil {
-		r.Hash, r.Leaks, err = outcome.Hash, outcome.Leaks, outcome.Err
+		r.Hash, r.Leaks, r.Stopped, err = outcome.Hash, outcome.Leaks, outcome.Stopped, outcome.Err
 	}
 	if err != nil {
 		r.Error = firstLine(err.Error())
