@@ -40,12 +40,16 @@ func readExample(t testing.TB, name string) example {
 	}
 	plain := h.Header.Implementation == "redis/getset"
 	queue := strings.HasPrefix(h.Header.Implementation, "zk/")
-	verdicts := checker.Check(&h, checker.Options{
+	options := checker.Options{
 		Promises: checker.Promises{
 			Reentrant: plain || queue, Fenced: !plain && !queue, Leased: !plain && !queue, Fair: queue,
 		},
 		LivenessBound: time.Second, Overtakes: 20,
-	})
+	}
+	if name == "costs" {
+		options.HerdBound, options.HandOverBound, options.FairnessBound = 2, 100*time.Millisecond, 900_000
+	}
+	verdicts := checker.Check(&h, options)
 	return example{name: name, history: &h, verdicts: verdicts, findings: mechanism.Find(&h, verdicts)}
 }
 

@@ -46,7 +46,10 @@ type thread struct{ process, from int }
 
 func newTeller(h *checker.History, violation checker.Violation, finding *mechanism.Finding) *teller {
 	t := &teller{c: newChronicle(h, lockOf(h, violation)), violation: violation, finding: finding, cause: none}
-	t.waiting = violation.Kind == checker.KindStuck || violation.Kind == checker.KindStarvation
+	switch violation.Kind {
+	case checker.KindStuck, checker.KindStarvation, checker.KindPending, checker.KindDeadlock:
+		t.waiting = true
+	}
 	t.nameEvents()
 	t.nameHolds()
 	t.findInvolved()
