@@ -81,8 +81,8 @@ same run.
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
-		newList(), newRun(), newHunt(), newEnvelope(), newHerd(), newReplay(), newShrink(), newDiff(),
-		newStrategies(), newTimeServer(), newZooKeeper(), newVersion(), newWorker(),
+		newList(), newRun(), newHunt(), newReplay(), newShrink(), newDiff(), newEnvelope(), newStrategies(), newHerd(),
+		newCheck(), newConvert(), newTimeServer(), newZooKeeper(), newVersion(), newWorker(),
 	)
 	return root
 }
