@@ -40,6 +40,7 @@ func (a *analysis) judgeEarly(header *Header, options Options) Verdict {
 // earlyTerms judges the terms of one lock. It counts those with a lease, and those after which another came though
 // their owner had not given them back.
 func (a *analysis) earlyTerms(log *lockLog, options Options, f *findings) (leases, ended int) {
+	released := a.releasesOf(log)
 	for k := range log.terms {
 		t := &log.terms[k]
 		if t.over == 0 {
@@ -54,7 +55,8 @@ func (a *analysis) earlyTerms(log *lockLog, options Options, f *findings) (lease
 			continue
 		}
 		n := &log.terms[next]
-		if n.owner == t.owner || a.refusedAt(n.from) {
+		calledFree := t.client != none && calledBetween(released[t.client], t.last, n.from)
+		if n.owner == t.owner || calledFree || a.refusedAt(n.from) {
 			continue
 		}
 		ended++
@@ -106,10 +108,7 @@ func (a *analysis) earlyAnswers(log *lockLog, lease time.Duration, options Optio
 		}
 		n := &log.claims[k+1]
 		// Anything that may have been a release since excuses the server.
-		calls := released[c.client]
-		from := a.operations[c.acquire].ret
-		i := firstAfter(len(calls), func(i int) int { return calls[i] }, from)
-		if i < len(calls) && calls[i] < n.start.position {
+		if calledBetween(released[c.client], a.operations[c.acquire].ret, n.start.position) {
 			continue
 		}
 		ended++
@@ -126,6 +125,12 @@ func (a *analysis) earlyAnswers(log *lockLog, lease time.Duration, options Optio
 		f.add(v)
 	}
 	return leases, ended
+}
+
+// calledBetween tells whether a call, of those at some rising positions, lies between two positions.
+func calledBetween(calls []int, from, to int) bool {
+	i := firstAfter(len(calls), func(i int) int { return calls[i] }, from)
+	return i < len(calls) && calls[i] < to
 }
 
 // releasesOf lists the positions at which each client called a release of the lock, in rising order, since operations

@@ -145,7 +145,7 @@ func seededBugs() []seeded {
 		{ReleaseByOwner, made(plain), with(func(g *generator) { g.defect = foreignRelease }), 300, 300},
 		{Reentrancy, made(plain), with(func(g *generator) { g.defect = freesAtFirst }), 300, 300},
 		{TokenOrder, made(plain), with(func(g *generator) { g.defect = tokenGoesBack }), 290, 300},
-		{NotEarly, leased, with(func(g *generator) { paused(g); g.defect = endsEarly }), 290, 200},
+		{NotEarly, leased, with(func(g *generator) { paused(g); g.defect = endsEarly }), 290, 150},
 		{UseInLease, obeying(with(paused)), with(paused), 290, 250},
 		{Resource, made(plain), doubled, 150, 300},
 		{ResourceFenced, with(paused), unchecked(with(paused)), 100, 290},

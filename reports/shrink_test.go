@@ -59,7 +59,7 @@ func shrink(
 ) (*scenarios.Shrunk, time.Duration) {
 	t.Helper()
 	property, mechanism := checker.Property(""), find.What
-	if slices.Contains(checker.Properties(), checker.Property(find.What)) {
+	if checker.Property(find.What).About() != "" {
 		property, mechanism = checker.Property(find.What), ""
 	}
 	for seed := uint64(1); seed <= uint64(find.Within); seed++ {

@@ -440,12 +440,17 @@ func (r *run) header() checker.Header {
 // judging says which properties the lock can be held to.
 func (r *run) judging() checker.Options {
 	p := r.entry.Promises
-	return checker.Options{
+	options := checker.Options{
 		Promises: checker.Promises{
 			Reentrant: p.Reentrant, Fenced: p.Fenced, Leased: p.Leased, Fair: p.Fair, LossTold: p.LossTold,
 		},
 		LivenessBound: r.scenario.Grace,
 	}
+	if len(r.redises) > 1 {
+		// When a majority's lease ends is put together from the clocks of several servers, each read in milliseconds.
+		options.Margin = 2 * time.Millisecond
+	}
+	return options
 }
 
 // beforeRestart gives a restarted client its identity.

@@ -90,7 +90,7 @@ type target struct {
 // find picks the violation that a target means.
 func (o *Outcome) find(wanted target) (Choice, bool) {
 	fits := func(p checker.Property, v checker.Violation) bool {
-		return (wanted.property == "" || p == wanted.property) && (wanted.kind == "" || v.Kind == wanted.kind) &&
+		return (wanted.property == "" || wanted.property.Covers(p)) && (wanted.kind == "" || v.Kind == wanted.kind) &&
 			v.To-v.From >= wanted.lasting
 	}
 	for i := range o.Mechanisms {

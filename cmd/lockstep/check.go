@@ -3,12 +3,8 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -461,25 +457,4 @@ func (out *checked) firstViolated() *checker.Verdict {
 		}
 	}
 	return nil
-}
-
-// replaceFile writes a file under another name and puts it in its place when it is complete.
-func replaceFile(name string, write func(io.Writer) error) error {
-	file, err := os.CreateTemp(filepath.Dir(name), ".lockstep-*")
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, cause(err))
-	}
-	partial := file.Name()
-	err = errors.Join(write(file), file.Chmod(0o644), file.Close())
-	if err == nil {
-		err = os.Rename(partial, name)
-	}
-	if err == nil {
-		return nil
-	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		err = fmt.Errorf("%s: %w", name, path.Err)
-	}
-	return errors.Join(err, os.Remove(partial))
 }

@@ -224,7 +224,7 @@ func (p *envelopePlan) report(out io.Writer, bound *scenarios.Bound) error {
 		code = exitUnknown
 	}
 	table := filepath.Join(p.folder, envelopeFile+".csv")
-	if err := replaceFile(table, p.table(bound)); err != nil {
+	if err := replaceText(table, p.table(bound)); err != nil {
 		return internal(err)
 	}
 	fmt.Fprintf(out, "%s tried, all in %s\n", count(len(bound.Probes), "value"), table)

@@ -104,3 +104,32 @@ func writeFile(name string, write func(io.Writer) error) error {
 	}
 	return file.Close()
 }
+
+// replaceFile writes a file under another name and puts it in its place when it is complete.
+func replaceFile(name string, write func(io.Writer) error) error {
+	file, err := os.CreateTemp(filepath.Dir(name), ".lockstep-*")
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, cause(err))
+	}
+	partial := file.Name()
+	err = errors.Join(write(file), file.Chmod(0o644), file.Close())
+	if err == nil {
+		err = os.Rename(partial, name)
+	}
+	if err == nil {
+		return nil
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = fmt.Errorf("%s: %w", name, path.Err)
+	}
+	return errors.Join(err, os.Remove(partial))
+}
+
+// replaceText is replaceFile for what is a text already.
+func replaceText(name, text string) error {
+	return replaceFile(name, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}

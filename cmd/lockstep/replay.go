@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -119,7 +117,7 @@ func replayScript(out io.Writer, name string, rewrite bool) error {
 		fmt.Fprintf(out, "\nas %s says\n", name)
 	case rewrite:
 		script.Expected = events
-		if err := replaceFile(name, script.String()); err != nil {
+		if err := replaceText(name, script.String()); err != nil {
 			return internal(err)
 		}
 		fmt.Fprintf(out, "\n%s says so now\n", name)
@@ -150,28 +148,6 @@ func firstLineThatDiffers(name, expected, got string) string {
 		}
 	}
 	return name + " says otherwise"
-}
-
-// replaceFile writes a file under another name and then renames it.
-func replaceFile(name, content string) error {
-	partial, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".partial-*")
-	if err != nil {
-		return err
-	}
-	_, err = partial.WriteString(content)
-	if closed := partial.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Chmod(partial.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(partial.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(partial.Name())
-	}
-	return err
 }
 
 // writeSameness says whether it was the run of the file.
