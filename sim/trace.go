@@ -52,7 +52,9 @@ type Entry struct {
 	To    string // machine, for messages
 	Conn  uint64 // connection, for messages
 	Cause uint64 // Index of the entry that led to this one, 0 = the harness
-	Text  string
+	// Skew is by how much the wall clock of the machine at which it happened was ahead of true time, without jitter.
+	Skew time.Duration
+	Text string
 }
 
 // String renders the entry on one line.
@@ -99,10 +101,23 @@ func (t *Trace) add(at int64, kind Kind, from, to *Node, conn, cause, sum uint64
 	if t.mode == Full {
 		t.Entries = append(t.Entries, Entry{
 			Index: t.count, Time: time.Duration(at), Kind: kind, From: nodeName(from), To: nodeName(to), Conn: conn,
-			Cause: cause, Text: text.text(),
+			Cause: cause, Skew: skewAt(at, kind, from, to), Text: text.text(),
 		})
 	}
 	return t.count
+}
+
+// skewAt is by how much the clock of the machine at which an entry happens is ahead. It takes no draw: looking at a
+// run must not change it.
+func skewAt(at int64, kind Kind, from, to *Node) time.Duration {
+	n := from
+	if kind == KindDeliver || kind == KindDrop {
+		n = to
+	}
+	if n == nil {
+		return 0
+	}
+	return time.Duration(n.clock.steadyWall(at) - at)
 }
 
 func nodeNumber(n *Node) uint64 {
@@ -137,11 +152,12 @@ type jsonEntry struct {
 	To    string `json:"to,omitempty"`
 	Conn  uint64 `json:"conn,omitempty"`
 	Cause uint64 `json:"cause,omitempty"`
+	Skew  int64  `json:"skew,omitempty"`
 	Text  string `json:"text,omitempty"`
 }
 
 // WriteJSONL writes the entries of a Full trace, one JSON object a line: index, time in nanoseconds of true time, kind,
-// from, to, conn, cause, text.
+// from, to, conn, cause, skew in nanoseconds, text. What is zero or empty is left out.
 func (t *Trace) WriteJSONL(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	encoder := json.NewEncoder(out)
@@ -149,7 +165,7 @@ func (t *Trace) WriteJSONL(w io.Writer) error {
 	for _, e := range t.Entries {
 		line := jsonEntry{
 			Index: e.Index, Time: int64(e.Time), Kind: e.Kind.String(), From: e.From, To: e.To,
-			Conn: e.Conn, Cause: e.Cause, Text: e.Text,
+			Conn: e.Conn, Cause: e.Cause, Skew: int64(e.Skew), Text: e.Text,
 		}
 		if err := encoder.Encode(line); err != nil {
 			return err

@@ -133,3 +133,46 @@ func TestKindNames(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestTraceTellsSkews checks that an entry has the skew of the machine at which it happened, and that looking at a
+// clock with jitter changes nothing.
+func TestTraceTellsSkews(t *testing.T) {
+	run := func(mode TraceMode) Result {
+		return clean(t, Run(t, steady(Config{Seed: 3, Trace: mode}), func(w *World) {
+			server := w.NewNode(NodeConfig{Name: "server", Service: &echo{}})
+			client := w.NewNode(NodeConfig{Name: "c1"})
+			w.At(0, func() {
+				server.SetClockOffset(2 * time.Second)
+				client.SetClockDrift(1000)
+				client.SetClockJitter(time.Millisecond)
+			})
+			p := client.Process()
+			p.Go("main", func() {
+				p.Clock().Sleep(time.Second)
+				p.NewDirectClient(DirectConfig{Address: "server"}).Do(context.Background(), "PING")
+			})
+			w.RunUntil(time.Minute, nil)
+		}))
+	}
+	full := run(Full)
+	asked := 0
+	for _, e := range full.Trace.Entries {
+		if e.Text != "PING" {
+			continue
+		}
+		asked++
+		ahead := time.Duration(int64(e.Time) / 1000) // by the drift
+		if e.Kind == KindDeliver {
+			ahead = 2 * time.Second
+		}
+		if e.Skew != ahead {
+			t.Errorf("%s: the clock is ahead by %v, want %v", e, e.Skew, ahead)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("the request has %d entries, want 2", asked)
+	}
+	if hash := run(HashOnly); hash.Hash != full.Hash {
+		t.Errorf("with the entries kept it is another run: %x, without %x", full.Hash, hash.Hash)
+	}
+}
