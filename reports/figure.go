@@ -1,10 +1,11 @@
 package reports
 
 import (
-	"encoding/csv"
 	"image/color"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"golang.org/x/image/font"
 	"gonum.org/v1/plot"
@@ -71,14 +72,7 @@ func (f *Figure) WritePNG(w io.Writer) error {
 }
 
 // WriteCSV writes the data behind the figure, the names of the columns first.
-func (f *Figure) WriteCSV(w io.Writer) error {
-	c := csv.NewWriter(w)
-	if err := c.WriteAll(f.rows); err != nil {
-		return err
-	}
-	c.Flush()
-	return c.Error()
-}
+func (f *Figure) WriteCSV(w io.Writer) error { return writeTable(w, f.rows) }
 
 // draw puts the plot on top and, below it, what its marks mean and what it does not show.
 func (f *Figure) draw(c draw.Canvas) {
@@ -173,6 +167,7 @@ func fitTitle(title string) string {
 
 // fit shortens a text to a width.
 func fit(line string, s text.Style, width vg.Length) string {
+	line = printable(line)
 	if s.Width(line) <= width {
 		return line
 	}
@@ -183,10 +178,28 @@ func fit(line string, s text.Style, width vg.Length) string {
 	return strings.TrimSpace(string(runes)) + "..."
 }
 
+// printable spells out what cannot be drawn or would end a line: names come from whoever wrote the history.
+func printable(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRune(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return b.String()
+}
+
 // wrapText breaks a text into lines of a width.
 func wrapText(paragraph string, s text.Style, width vg.Length) []string {
 	var lines []string
-	for _, word := range strings.Fields(paragraph) {
+	for _, word := range strings.Fields(printable(paragraph)) {
+		word = fit(word, s, width)
 		if n := len(lines); n > 0 && s.Width(lines[n-1]+" "+word) <= width {
 			lines[n-1] += " " + word
 			continue
@@ -224,6 +237,32 @@ func hatch(c *draw.Canvas, area vg.Rectangle, line draw.LineStyle) {
 		}
 		if from.X < to.X {
 			c.StrokeLine2(line, from.X, from.Y, to.X, to.Y)
+		}
+	}
+}
+
+// curveStyle tells curves apart by colour and by dashes.
+func curveStyle(i int) draw.LineStyle {
+	colors := []color.NRGBA{blue, vermillion, green, purple, orange, skyBlue, black}
+	dashes := [][]vg.Length{nil, {6, 2}, {2, 2}, {8, 2, 2, 2}}
+	return draw.LineStyle{Color: colors[i%len(colors)], Width: 1.75, Dashes: dashes[i%len(dashes)]}
+}
+
+// grid draws pale lines at the labelled ticks.
+type grid struct{}
+
+// Plot implements plot.Plotter.
+func (grid) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	line := draw.LineStyle{Color: paleGrey, Width: 0.5}
+	for _, tick := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
+		if tick.Label != "" {
+			c.StrokeLine2(line, x(tick.Value), c.Min.Y, x(tick.Value), c.Max.Y)
+		}
+	}
+	for _, tick := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
+		if tick.Label != "" {
+			c.StrokeLine2(line, c.Min.X, y(tick.Value), c.Max.X, y(tick.Value))
 		}
 	}
 }

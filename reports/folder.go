@@ -12,7 +12,9 @@ import (
 	"strings"
 
 	"github.com/lockstep-sim/lockstep/checker"
+	"github.com/lockstep-sim/lockstep/checker/measure"
 	"github.com/lockstep-sim/lockstep/checker/mechanism"
+	"github.com/lockstep-sim/lockstep/reports/spacetime"
 )
 
 // Run is all that is kept of one run.
@@ -39,15 +41,20 @@ const (
 	traceFile    = "trace.jsonl"
 	verdictFile  = "verdict.json"
 	storyFile    = "story.txt"
+	pageFile     = "report.html"
+	diagramFile  = "story.mmd"
+	sequenceFile = "sequence.txt"
 	scenarioFile = "scenario.yaml"
 	scriptFile   = "shrunk.txt"
 	plotsFolder  = "plots"
 	shrunkFolder = "shrunk" // the folder of the same violation, shrunk
+	dataFolder   = "data"
 )
 
 // runFiles lists all that a run's folder can hold. A folder with anything else in it is somebody else's.
 var runFiles = []string{
-	replayFile, historyFile, traceFile, verdictFile, storyFile, scenarioFile, scriptFile, plotsFolder, shrunkFolder,
+	replayFile, historyFile, traceFile, verdictFile, storyFile, scenarioFile, scriptFile, pageFile, diagramFile,
+	sequenceFile, plotsFolder, dataFolder, shrunkFolder,
 }
 
 // WriteFolder writes a run's folder. It is written beside dir under another name and renamed once it is complete, so
@@ -203,7 +210,59 @@ func fill(dir string, run Run) error {
 			return fmt.Errorf("%s: %w", file.name, err)
 		}
 	}
+	if err := fillPages(dir, &run); err != nil {
+		return err
+	}
+	if err := fillData(filepath.Join(dir, dataFolder), run.History); err != nil {
+		return fmt.Errorf("%s: %w", dataFolder, err)
+	}
 	return fillPlots(filepath.Join(dir, plotsFolder), run)
+}
+
+// fillPages writes the space-time page and, of a violation, its excerpts for pasting. The messages are those of the
+// trace as it has been written.
+func fillPages(dir string, run *Run) error {
+	page, err := readPage(filepath.Join(dir, traceFile), run)
+	if err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name   string
+		wanted bool
+		write  func(io.Writer) error
+	}{
+		{pageFile, true, page.WriteHTML},
+		{diagramFile, run.Story != nil, func(w io.Writer) error { return literal(page.Mermaid())(w) }},
+		{sequenceFile, run.Story != nil, func(w io.Writer) error { return literal(page.Text())(w) }},
+	} {
+		if !file.wanted {
+			continue
+		}
+		if err := writeFile(filepath.Join(dir, file.name), file.write); err != nil {
+			return fmt.Errorf("%s: %w", file.name, err)
+		}
+	}
+	return nil
+}
+
+// readPage makes the page of a run. A trace that cannot be read is worth keeping all the same: the page then shows what
+// the history tells, and says why.
+func readPage(trace string, run *Run) (*spacetime.Page, error) {
+	if run.Trace == nil {
+		return NewPage(run, nil), nil
+	}
+	f, err := os.Open(trace)
+	if err != nil {
+		return nil, plain(err)
+	}
+	defer f.Close()
+	entries, err := spacetime.ReadTrace(f)
+	if err != nil {
+		page := NewPage(run, nil)
+		page.Notices = append(page.Notices, "The trace could not be read: "+err.Error()+".")
+		return page, nil
+	}
+	return NewPage(run, entries), nil
 }
 
 func literal(content string) func(io.Writer) error {
@@ -219,16 +278,19 @@ func fillPlots(dir string, run Run) error {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return plain(err)
 	}
-	for _, plot := range []struct {
-		name string
-		draw func() (*Figure, error)
-	}{
-		{"holders", func() (*Figure, error) {
-			return HolderPlot(run.History, HolderOptions{Violation: firstViolation(run.Verdicts)})
-		}},
-		{"wait", func() (*Figure, error) { return WaitPlot(run.History) }},
-	} {
-		if err := fillPlot(filepath.Join(dir, plot.name), plot.draw); err != nil {
+	measured, err := measure.Of(run.History)
+	if err != nil {
+		return writeFile(filepath.Join(dir, "plots.txt"), literal("There are no plots: "+err.Error()+".\n"))
+	}
+	sample := Sample{Run: measured, Result: checker.Overall(run.Verdicts)}
+	for _, kind := range plotKinds {
+		draw := func() (*Figure, error) { return kind.draw([]Sample{sample}) }
+		if kind.name == holdersKind {
+			draw = func() (*Figure, error) {
+				return HolderPlot(run.History, HolderOptions{Violation: firstViolation(run.Verdicts)})
+			}
+		}
+		if err := fillPlot(filepath.Join(dir, kind.name), draw); err != nil {
 			return fmt.Errorf("%s: %w", plotsFolder, err)
 		}
 	}

@@ -52,9 +52,14 @@ func tree(t testing.TB, root string) []string {
 	return names
 }
 
+var dataFiles = []string{"data/", "data/calls.csv", "data/events.csv", "data/holds.csv"}
+
 var plotFiles = []string{
-	"plots/", "plots/holders.csv", "plots/holders.png", "plots/holders.svg", "plots/wait.csv", "plots/wait.png",
-	"plots/wait.svg",
+	"plots/", "plots/clock.csv", "plots/clock.png", "plots/clock.svg", "plots/fairness.csv", "plots/fairness.png",
+	"plots/fairness.svg", "plots/hand-over.txt", "plots/holders.csv", "plots/holders.png", "plots/holders.svg",
+	"plots/latency.csv", "plots/latency.png", "plots/latency.svg", "plots/outcomes.csv", "plots/outcomes.png",
+	"plots/outcomes.svg", "plots/overlap.csv", "plots/overlap.png", "plots/overlap.svg", "plots/queue.csv",
+	"plots/queue.png", "plots/queue.svg", "plots/wait.csv", "plots/wait.png", "plots/wait.svg",
 }
 
 func TestWriteFolder(t *testing.T) {
@@ -63,8 +68,8 @@ func TestWriteFolder(t *testing.T) {
 	if err := WriteFolder(dir, run); err != nil {
 		t.Fatal(err)
 	}
-	want := append([]string{historyFile}, plotFiles...)
-	want = append(want, replayFile, scenarioFile, storyFile, traceFile, verdictFile)
+	want := append(append(slices.Clone(dataFiles), historyFile), plotFiles...)
+	want = append(want, replayFile, pageFile, scenarioFile, sequenceFile, diagramFile, storyFile, traceFile, verdictFile)
 	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
 		t.Errorf("the folder holds other files than it should (-want +got):\n%s", diff)
 	}
@@ -124,7 +129,7 @@ func TestWriteFolderLeavesOutWhatIsNotThere(t *testing.T) {
 	if err := WriteFolder(dir, run); err != nil {
 		t.Fatal(err)
 	}
-	want := append(append([]string{historyFile}, plotFiles...), verdictFile)
+	want := append(append(append(slices.Clone(dataFiles), historyFile), plotFiles...), pageFile, verdictFile)
 	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -141,10 +146,8 @@ func TestWriteFolderWithoutPlots(t *testing.T) {
 	if err := WriteFolder(dir, run); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"holders.txt", "wait.txt"} {
-		if got := readFile(t, filepath.Join(dir, plotsFolder), name); !strings.Contains(got, "which called nothing") {
-			t.Errorf("%s gives the reason %q", name, got)
-		}
+	if got := readFile(t, filepath.Join(dir, plotsFolder), "plots.txt"); !strings.Contains(got, "which called nothing") {
+		t.Errorf("plots.txt gives the reason %q", got)
 	}
 	if _, err := os.Stat(filepath.Join(dir, plotsFolder, "holders.svg")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("there is a plot: %v", err)

@@ -195,7 +195,7 @@ func (d *holding) addMarks(c *chronicle) {
 		case checker.FaultApplied:
 			d.marks = append(d.marks, mark{
 				kind: "fault", lane: d.lane(e.Node), at: e.Time, until: c.faultEnd(i),
-				label: faultLabel(e.Command, e.Node), detail: e.Command,
+				label: fit(faultLabel(e.Command, e.Node), style(smallSize), figureWidth/2), detail: e.Command,
 			})
 		case checker.Healed:
 			d.marks = append(d.marks, mark{

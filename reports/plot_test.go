@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lockstep-sim/lockstep/checker"
+	"github.com/lockstep-sim/lockstep/checker/measure"
 )
 
 // drawn is a figure in all its forms.
@@ -61,20 +62,10 @@ func TestPlots(t *testing.T) {
 			return HolderPlot(readExample(t, "all-faults").history, HolderOptions{})
 		}},
 		{"holders-crowd", func(*testing.T) (*Figure, error) { return HolderPlot(crowd, HolderOptions{}) }},
-		{"wait-crowd", func(*testing.T) (*Figure, error) { return WaitPlot(crowd) }},
-		{"wait-several", func(t *testing.T) (*Figure, error) {
-			return WaitPlot(readExample(t, "loser-enters").history, readExample(t, "starvation").history,
-				readExample(t, "shared-identity").history)
-		}},
 		{"herd", func(*testing.T) (*Figure, error) { return HerdPlot(crowds()...) }},
 		{"effort", func(*testing.T) (*Figure, error) { return EffortPlot(searches()...) }},
 		{"herd-level", func(*testing.T) (*Figure, error) {
 			return HerdPlot(HerdPoint{Implementation: "some/lock", Clients: 2, Seed: 7, HandOvers: 1, Requests: 1})
-		}},
-		{"wait-nobody", func(*testing.T) (*Figure, error) {
-			return WaitPlot(&checker.History{Events: []checker.Event{
-				{Index: 1, Process: 1, Node: "c1", Type: checker.Invoke, F: checker.Acquire, Key: "job"},
-			}})
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -226,10 +217,17 @@ func TestPlotsOfAnything(t *testing.T) {
 			v := drawViolation(t, h)
 			violation = &v
 		}
-		for _, figure := range []func() (*Figure, error){
+		figures := []func() (*Figure, error){
 			func() (*Figure, error) { return HolderPlot(h, HolderOptions{Violation: violation}) },
-			func() (*Figure, error) { return WaitPlot(h) },
-		} {
+		}
+		measured, err := measure.Of(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range PlotKinds() {
+			figures = append(figures, func() (*Figure, error) { return DrawPlot(kind, Sample{Run: measured}) })
+		}
+		for _, figure := range figures {
 			f, err := figure()
 			if err != nil {
 				continue
@@ -248,13 +246,6 @@ func TestPlotsOfAnything(t *testing.T) {
 func TestPlotOfNothing(t *testing.T) {
 	if _, err := HolderPlot(&checker.History{}, HolderOptions{}); err == nil {
 		t.Error("a history in which nobody asks for a lock was drawn")
-	}
-	f, err := WaitPlot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.caption != "Nobody asked for a lock." {
-		t.Errorf("the caption is %q", f.caption)
 	}
 }
 

@@ -84,3 +84,25 @@ func logarithmicTicks(low, high float64, label func(value float64) string) []plo
 	}
 	return ticks
 }
+
+// shareTicks marks an axis of shares at quarters.
+func shareTicks() plot.Ticker {
+	var ticks plot.ConstantTicks
+	for i := range 5 {
+		ticks = append(ticks, plot.Tick{Value: float64(i) / 4, Label: strconv.Itoa(25*i) + " %"})
+	}
+	return ticks
+}
+
+// wholeTicks marks an axis of counts at whole numbers.
+type wholeTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (wholeTicks) Ticks(low, high float64) []plot.Tick {
+	step, _ := roundStep(max((high-low)/8, 1))
+	var ticks []plot.Tick
+	for k := math.Ceil(low/step - 1e-9); k*step <= high+step*1e-9; k++ {
+		ticks = append(ticks, plot.Tick{Value: k*step + 0, Label: strconv.FormatFloat(k*step+0, 'f', 0, 64)})
+	}
+	return ticks
+}

@@ -40,6 +40,7 @@ var layers = map[string]layer{
 	"checker":           {house: []string{"checker/model"}, modules: []string{"github.com/anishathalye/porcupine"}},
 	"checker/model":     {},
 	"checker/mechanism": {house: []string{"checker"}},
+	"checker/measure":   {house: []string{"checker"}},
 
 	"checker/foreign": {house: []string{"checker"}, tests: []string{"github.com/anishathalye/porcupine"}},
 
@@ -50,25 +51,46 @@ var layers = map[string]layer{
 	"scenarios": {
 		house: []string{
 			"scenarios/strategy", "impl", "impl/redislock", "impl/timeserver", "impl/zklock", "faults", "checker",
-			"checker/mechanism", "sim", "sim/redis", "sim/zookeeper",
+			"checker/measure", "checker/mechanism", "sim", "sim/redis", "sim/zookeeper",
 		},
 		modules: []string{clockworkModule, goRedisModule, zkModule, "github.com/goccy/go-yaml"},
 	},
 
 	"reports": {
-		house:   []string{"checker", "checker/mechanism"},
+		house:   []string{"checker", "checker/measure", "checker/mechanism", "reports/spacetime"},
 		modules: []string{"gonum.org/v1/plot", "golang.org/x/image"},
 		tests:   []string{"scenarios", "sim", "faults"},
 	},
 
+	"reports/spacetime": {
+		tests: []string{
+			"reports", "checker", "checker/mechanism", "scenarios", "sim", "github.com/chromedp/chromedp",
+			"github.com/chromedp/cdproto",
+		},
+	},
+
+	"reports/ci": {tests: []string{"github.com/owenrumney/go-sarif/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
+
+	"reports/export": {
+		house: []string{"checker", "reports/spacetime"}, tests: []string{"reports", "scenarios", "sim"},
+	},
+
+	"reports/index": {house: []string{"reports/ci"}},
+	"reports/server": {
+		house: []string{"reports/index"}, tests: []string{"github.com/chromedp/chromedp", "github.com/chromedp/cdproto"},
+	},
+
 	"cmd/lockstep": {
 		house: []string{
-			"reports", "scenarios", "scenarios/strategy", "checker", "checker/foreign", "checker/model", "sim",
-			"sim/zookeeper", "impl", "impl/timeserver",
+			"reports", "reports/ci", "reports/export", "reports/index", "reports/server", "reports/spacetime", "scenarios",
+			"scenarios/strategy", "checker", "checker/foreign", "checker/measure", "checker/model", "sim", "sim/zookeeper",
+			"impl", "impl/timeserver",
 		},
 		modules: []string{
-			clockworkModule, "github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term",
+			clockworkModule, "github.com/cespare/xxhash/v2", "github.com/spf13/cobra", "github.com/schollz/progressbar/v3",
+			"golang.org/x/term",
 		},
+		tests: []string{"github.com/goccy/go-yaml"},
 	},
 }
 
@@ -95,7 +117,7 @@ var guarded = map[string][]string{
 	"testing/synctest": {"sim"},
 	"os/exec":          {"internal/house", "scenarios", "cmd/lockstep"},
 	"plugin":           nil,
-	"net/http":         nil,
+	"net/http":         {"reports/server", "cmd/lockstep"}, // to show a folder on loopback
 	"runtime/debug":    {"sim", "cmd/lockstep"},
 	"log":              nil, // what there is to say is an error, a result or a trace
 	"log/slog":         nil,
