@@ -23,7 +23,9 @@ type Campaign struct {
 	// Implementations to run in every scenario; none = those for which the scenario states an expectation.
 	Implementations []string
 	// Seeds to run; none = for each row what its expectation asks for, see DefaultSeeds.
-	Seeds     Seeds
+	Seeds Seeds
+	// Shard is the part of the seeds to run; the zero value is all of them.
+	Shard     Shard
 	Transport Transport
 	// Strategy to run the seeds with; "" = the scenario's, and strategy.Uniform where it states none.
 	Strategy string
@@ -32,6 +34,16 @@ type Campaign struct {
 	Twice bool
 	// Enough ends the campaign early: once it is closed no further seed is begun.
 	Enough <-chan struct{}
+	// Evenly lets the rows take turns, so that each has its share when Enough ends the campaign early. Otherwise one
+	// row is run after the other.
+	Evenly bool
+	// MostFailures ends the campaign once so many rows have not come out as expected; 0 = it goes on whatever happens.
+	// The rows behind the last of them, in the order of the table, are left out.
+	MostFailures int
+	// Baseline lists violations that are known and accepted; nil = none is.
+	Baseline *Baseline
+	// Journal keeps every result; what it holds already is not run again. nil = nothing is kept.
+	Journal *Journal
 	// Clock measures Row.Elapsed; it decides nothing. None = it is not measured.
 	Clock clockwork.Clock
 	// Progress is told of each seed that was run, and of each row that is finished; it may be nil.
@@ -50,13 +62,17 @@ type Row struct {
 	Implementation string
 	Expectation    Expectation
 	// Stated says that the scenario has an expectation for this implementation.
-	Stated    bool
+	Stated bool
+	// Known are the violations that the campaign's baseline lists for this row.
+	Known     []KnownViolation
 	Transport Transport
 	Strategy  string // that the seeds are run with
 	Seeds     Seeds  // asked for
+	Shard     Shard  // the part of them that is this campaign's
 	Ran       int    // seeds run
-	// Interrupted says that the campaign was broken off before all seeds were run, EndedEarly that it had run long enough.
-	Interrupted, EndedEarly bool
+	// Interrupted says that the campaign was broken off before all seeds were run, EndedEarly that it had run long
+	// enough, LeftOut that so many rows before this one had failed that it does not count any more.
+	Interrupted, EndedEarly, LeftOut bool
 
 	Properties []PropertyTally  // in the order of checker.Properties
 	Mechanisms []MechanismTally // those found, in the order of mechanism.All
@@ -125,28 +141,80 @@ func DefaultSeeds(e Expectation) Seeds {
 }
 
 // Run runs the campaign. The rows come in the order of scenarios and implementations. When ctx ends the rows tell how
-// far they came. An error says that the campaign could not be run at all.
+// far they came. An error says that the campaign could not be run at all, or that its journal cannot be written.
 func (c *Campaign) Run(ctx context.Context) ([]*Row, error) {
+	r, err := c.begin()
+	if err != nil {
+		return nil, err
+	}
+	err = c.Workers.run(ctx, r.next, r.absorb)
+	if r.failure != nil {
+		return nil, r.failure
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+	return r.end(err != nil), nil
+}
+
+// Size counts the rows that the campaign will have. An error says why it cannot be run.
+func (c *Campaign) Size() (int, error) {
+	rows, err := c.rows()
+	return len(rows), err
+}
+
+// Judge judges what the journal holds, without running anything. Rows whose seeds are not all there are interrupted.
+func (c *Campaign) Judge() ([]*Row, error) {
+	r, err := c.begin()
+	if err != nil {
+		return nil, err
+	}
+	return r.end(true), nil
+}
+
+// begin makes the rows and takes in what the journal holds.
+func (c *Campaign) begin() (*campaignRun, error) {
 	rows, err := c.rows()
 	if err != nil {
 		return nil, err
 	}
 	r := &campaignRun{campaign: c}
 	for i, row := range rows {
-		r.rows = append(r.rows, newRowRun(i, row))
-		r.all += row.Seeds.Len()
+		run := newRowRun(i, row)
+		r.rows = append(r.rows, run)
+		r.all += row.Own()
 	}
-	err = c.Workers.run(ctx, r.next, r.absorb)
-	if err != nil && !errors.Is(err, context.Canceled) {
-		return nil, err
-	}
-	for _, row := range r.rows {
-		if !row.finished {
-			row.row.Interrupted = err != nil
-			r.finish(row)
+	if c.Journal != nil {
+		if err := c.Journal.recall(r); err != nil {
+			return nil, err
 		}
 	}
-	return rows, nil
+	for _, row := range r.rows {
+		row.skip()
+		r.settle(row)
+	}
+	return r, nil
+}
+
+// end judges the rows that are not finished and leaves out those that do not count any more.
+func (r *campaignRun) end(interrupted bool) []*Row {
+	var rows []*Row
+	failed := 0
+	for _, row := range r.rows {
+		enough := r.campaign.MostFailures > 0 && failed >= r.campaign.MostFailures
+		if !row.finished && !enough {
+			row.row.Interrupted = interrupted
+			r.finish(row)
+		}
+		if enough {
+			row.row = row.leaveOut()
+		}
+		if row.row.Judgement.Conclusion != AsExpected {
+			failed++
+		}
+		rows = append(rows, row.row)
+	}
+	return rows
 }
 
 // rows lists what is to be run and checks that it can be.
@@ -166,9 +234,10 @@ func (c *Campaign) rows() ([]*Row, error) {
 			if _, err := newRun(Setup{Scenario: s, Implementation: name, Seed: 1}); err != nil {
 				return nil, err
 			}
-			row := &Row{Scenario: s, Implementation: name, Seeds: c.Seeds, Transport: c.Transport}
+			row := &Row{Scenario: s, Implementation: name, Seeds: c.Seeds, Shard: c.Shard, Transport: c.Transport}
 			row.Expectation, row.Stated = s.Expects(name)
 			row.Strategy = cmp.Or(c.Strategy, s.Strategy, strategy.Uniform)
+			row.Known = c.Baseline.of(s.Name, name)
 			if len(c.Seeds) == 0 {
 				row.Seeds = DefaultSeeds(row.Expectation)
 			}
@@ -191,7 +260,9 @@ type campaignRun struct {
 	rows      []*rowRun
 	current   int // the first row that may have a seed to begin
 	done, all int
+	failed    int    // rows that are finished and did not come out as expected
 	again     []task // to be run again before anything else is begun
+	failure   error  // the journal cannot be written
 }
 
 // rowRun is one row under way.
@@ -199,10 +270,11 @@ type rowRun struct {
 	row      *Row
 	number   int
 	source   *source
-	results  []*seedResult // by place
-	begun    int           // seeds given out
-	answered int
-	confirm  int // seeds that are run again and have not answered
+	results  []*seedResult // by place; nil = not run, or of another shard
+	seconds  []*seedResult // by place: those of seeds that were run again
+	cursor   int           // the next place to begin
+	missing  int           // seeds that were begun and have not answered
+	confirm  int           // seeds that are run again and have not answered
 	tallied  bool
 	finished bool
 	start    time.Time
@@ -215,12 +287,23 @@ func newRowRun(number int, row *Row) *rowRun {
 	}
 	return &rowRun{
 		row: row, number: number, source: &source{name, string(row.Scenario.Text)},
-		results: make([]*seedResult, row.Seeds.Len()),
+		results: make([]*seedResult, row.Seeds.Len()), seconds: make([]*seedResult, row.Seeds.Len()),
+	}
+}
+
+// skip moves the cursor over what is not to be run: seeds of other shards and seeds whose results are there.
+func (row *rowRun) skip() {
+	for row.cursor < len(row.results) &&
+		(row.results[row.cursor] != nil || !row.row.Shard.Has(row.row.Seeds.At(row.cursor))) {
+		row.cursor++
 	}
 }
 
 // enough tells whether the campaign is to begin no further seed.
 func (r *campaignRun) enough() bool {
+	if most := r.campaign.MostFailures; most > 0 && r.failed >= most {
+		return true
+	}
 	select {
 	case <-r.campaign.Enough:
 		return true
@@ -231,6 +314,9 @@ func (r *campaignRun) enough() bool {
 
 // next is the next seed to run: one to confirm, or the next of the first row that has one.
 func (r *campaignRun) next() (task, bool) {
+	if r.failure != nil {
+		return task{}, false
+	}
 	if n := len(r.again); n > 0 {
 		t := r.again[n-1]
 		r.again = r.again[:n-1]
@@ -243,25 +329,50 @@ func (r *campaignRun) next() (task, bool) {
 		}
 		return task{}, false
 	}
-	for ; r.current < len(r.rows); r.current++ {
-		row := r.rows[r.current]
-		if row.begun < len(row.results) {
-			if row.begun == 0 && r.campaign.Clock != nil {
-				row.start = r.campaign.Clock.Now()
-			}
-			row.begun++
-			return row.task(r.campaign, row.begun-1), true
-		}
+	if row := r.turn(); row != nil {
+		return r.begin(row), true
 	}
 	return task{}, false
+}
+
+// turn is the row whose turn it is: the first that has a seed to begin or, if they take turns, the one that is furthest
+// behind; nil = all seeds were begun.
+func (r *campaignRun) turn() *rowRun {
+	for r.current < len(r.rows) && r.rows[r.current].cursor >= len(r.rows[r.current].results) {
+		r.current++
+	}
+	if r.current == len(r.rows) {
+		return nil
+	}
+	turn := r.rows[r.current]
+	if r.campaign.Evenly {
+		for _, row := range r.rows[r.current:] {
+			if row.cursor < len(row.results) && row.cursor < turn.cursor {
+				turn = row
+			}
+		}
+	}
+	return turn
+}
+
+// begin begins the next seed of a row.
+func (r *campaignRun) begin(row *rowRun) task {
+	if row.start.IsZero() && r.campaign.Clock != nil {
+		row.start = r.campaign.Clock.Now()
+	}
+	t := row.task(r.campaign, row.cursor)
+	row.missing++
+	row.cursor++
+	row.skip()
+	return t
 }
 
 // stop makes do with the seeds that were begun.
 func (r *campaignRun) stop() {
 	for _, row := range r.rows {
-		if row.begun < len(row.results) {
+		if row.cursor < len(row.results) {
 			row.row.EndedEarly = true
-			row.results = row.results[:row.begun]
+			row.results = row.results[:row.cursor]
 			r.settle(row)
 		}
 	}
@@ -278,12 +389,15 @@ func (row *rowRun) task(c *Campaign, place int) task {
 // absorb takes in the result of one seed.
 func (r *campaignRun) absorb(result seedResult) {
 	row := r.rows[result.Row]
-	if result.Place < 0 {
+	if r.campaign.Journal != nil && r.failure == nil {
+		r.failure = r.campaign.Journal.add(result)
+	}
+	if result.Again {
 		row.confirm--
-		row.compare(result)
+		row.seconds[result.Place] = &result
 	} else {
+		row.missing--
 		row.results[result.Place] = &result
-		row.answered++
 		r.done++
 		r.tell(nil)
 	}
@@ -292,15 +406,15 @@ func (r *campaignRun) absorb(result seedResult) {
 
 // settle goes on with a row whose results are all there: what it would report is run again, then it is judged.
 func (r *campaignRun) settle(row *rowRun) {
-	if row.finished || row.answered < len(row.results) || row.confirm > 0 {
+	if row.finished || row.cursor < len(row.results) || row.missing > 0 || row.confirm > 0 {
 		return
 	}
 	if !row.tallied {
 		row.tally()
-		if !r.campaign.Twice {
-			for _, place := range row.reported() {
+		for _, place := range row.reported(r.campaign) {
+			if row.seconds[place] == nil {
 				again := row.task(r.campaign, place)
-				again.Place = -1
+				again.Again = true
 				r.again = append(r.again, again)
 				row.confirm++
 			}
@@ -317,13 +431,28 @@ func (r *campaignRun) finish(row *rowRun) {
 	if !row.tallied {
 		row.tally()
 	}
+	row.compare(r.campaign)
 	row.finished = true
 	if !row.start.IsZero() {
 		row.row.Elapsed = r.campaign.Clock.Since(row.start)
 	}
 	row.row.Judgement = judge(row.row)
-	row.results = nil
+	if row.row.Judgement.Conclusion != AsExpected {
+		r.failed++
+	}
+	row.results, row.seconds = nil, nil
 	r.tell(row.row)
+}
+
+// leaveOut is the row as if none of its seeds had been run.
+func (row *rowRun) leaveOut() *Row {
+	left := &Row{
+		Scenario: row.row.Scenario, Implementation: row.row.Implementation, Expectation: row.row.Expectation,
+		Stated: row.row.Stated, Known: row.row.Known, Transport: row.row.Transport, Seeds: row.row.Seeds,
+		Shard: row.row.Shard, LeftOut: true,
+	}
+	left.Judgement = judge(left)
+	return left
 }
 
 func (r *campaignRun) tell(finished *Row) {
@@ -332,25 +461,33 @@ func (r *campaignRun) tell(finished *Row) {
 	}
 }
 
-// compare holds a seed that was run again against its first run.
-func (row *rowRun) compare(again seedResult) {
-	for place, first := range row.results {
-		if first == nil || first.Seed != again.Seed {
-			continue
-		}
+// compare holds the seeds that were run again against their first runs, in the order of seeds.
+func (row *rowRun) compare(c *Campaign) {
+	for _, place := range row.reported(c) {
+		first, again := row.results[place], row.seconds[place]
 		switch {
-		case again.Error != "" && first.Error == "":
+		case again == nil: // the campaign was broken off before
+		case again.Error != "":
 			row.row.Failures = append(row.row.Failures, Remark{again.Seed, again.Error})
-		case again.Hash != first.Hash || again.Error != first.Error:
-			row.row.Unstable = append(row.row.Unstable, row.row.Seeds.At(place))
+		case again.Hash != first.Hash:
+			row.row.Unstable = append(row.row.Unstable, again.Seed)
 		}
 	}
 }
 
 // reported lists the places of the seeds that the row rests on: the first one, and those that it reports as the first
-// to show something. They are run again before that is claimed.
-func (row *rowRun) reported() []int {
-	wanted := map[int]bool{0: len(row.results) > 0}
+// to show something. They are run again before that is claimed, unless every seed is run twice anyway.
+func (row *rowRun) reported(c *Campaign) []int {
+	if c.Twice {
+		return nil
+	}
+	wanted := map[int]bool{}
+	for place, result := range row.results {
+		if result != nil {
+			wanted[place] = true
+			break
+		}
+	}
 	for _, p := range row.row.Properties {
 		if p.Violated > 0 {
 			wanted[p.FirstViolated.Place-1] = true
@@ -360,8 +497,8 @@ func (row *rowRun) reported() []int {
 		wanted[m.First.Place-1] = true
 	}
 	var places []int
-	for place := range row.results {
-		if wanted[place] && row.results[place] != nil && row.results[place].Error == "" {
+	for place, result := range row.results {
+		if wanted[place] && result != nil && result.Error == "" {
 			places = append(places, place)
 		}
 	}

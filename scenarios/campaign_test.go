@@ -218,9 +218,9 @@ func TestCampaignConfirms(t *testing.T) {
 	begun := 0
 	for next, some := r.next(); some; next, some = r.next() {
 		begun++
-		result := seedResult{Row: 0, Place: next.Place, Seed: next.Seed, Hash: next.Seed}
+		result := seedResult{Row: 0, Place: next.Place, Again: next.Again, Seed: next.Seed, Hash: next.Seed}
 		switch {
-		case next.Place < 0 && next.Seed == 5:
+		case next.Again && next.Seed == 5:
 			result.Hash = 99
 		case next.Seed >= 5:
 			result.Verdicts = verdict

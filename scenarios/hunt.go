@@ -86,12 +86,13 @@ type huntRun struct {
 	hunt     *Hunt
 	campaign *Campaign
 	row      *rowRun
+	answered int
 	found    int // place of the first seed known to break a promise, -1 = none
 }
 
 // next is the next seed, as long as none before it has been found.
 func (r *huntRun) next() (task, bool) {
-	if r.found >= 0 || r.row.begun == len(r.row.results) {
+	if r.found >= 0 || r.row.cursor == len(r.row.results) {
 		return task{}, false
 	}
 	select {
@@ -100,8 +101,8 @@ func (r *huntRun) next() (task, bool) {
 		return task{}, false
 	default:
 	}
-	r.row.begun++
-	t := r.row.task(r.campaign, r.row.begun-1)
+	r.row.cursor++
+	t := r.row.task(r.campaign, r.row.cursor-1)
 	t.Strategy, t.StopAt = r.hunt.strategyOf(t.Seed), r.hunt.stopAt()
 	return t, true
 }
@@ -151,9 +152,9 @@ func (h *Hunt) stopAt() []checker.Property {
 // absorb takes in a result. Seeds are begun in order, so that all before the one found are on their way already.
 func (r *huntRun) absorb(result seedResult) {
 	r.row.results[result.Place] = &result
-	r.row.answered++
+	r.answered++
 	if r.hunt.Progress != nil {
-		r.hunt.Progress(r.row.answered, len(r.row.results))
+		r.hunt.Progress(r.answered, len(r.row.results))
 	}
 	shows := func(q quarry) bool { return q.in(&result) }
 	if slices.ContainsFunc(r.hunt.quarries(), shows) && (r.found < 0 || result.Place < r.found) {

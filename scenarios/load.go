@@ -96,6 +96,7 @@ func loadFile(name string) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.word = name
 	if s.Source, err = filepath.Abs(name); err != nil {
 		return nil, err
 	}
@@ -235,6 +236,9 @@ func (d *document) scenario() (*Scenario, error) {
 		return nil, at(orFirst(d.Name), fmt.Errorf("name %q: want small letters, digits and dashes, such as dead-record",
 			s.Name))
 	}
+	if slices.Contains(reservedNames, s.Name) {
+		return nil, at(orFirst(d.Name), fmt.Errorf("name %q: it is taken in the folder of runs; want another one", s.Name))
+	}
 	if err := d.numbers(s); err != nil {
 		return nil, err
 	}
@@ -254,6 +258,9 @@ func (d *document) scenario() (*Scenario, error) {
 	}
 	return s, d.expectations(s)
 }
+
+// reservedNames are those of other things that lie beside the folders of scenarios.
+var reservedNames = []string{"campaign", "latest"}
 
 func isName(name string) bool {
 	for _, r := range name {

@@ -26,7 +26,11 @@ type storedRecord struct {
 
 // executed sees each command of the machine and records what became of the record.
 func (s *storedRecord) executed(e redis.Executed) {
-	if e.Nested || !mayChange(e) {
+	if e.Nested {
+		return
+	}
+	s.recorder.requested(e.Conn)
+	if !mayChange(e) {
 		return
 	}
 	command := strings.ToUpper(e.Args[0])

@@ -30,6 +30,8 @@ type recorder struct {
 	waiting []*client // who is in a call to acquire, in order of calls
 
 	injector *faults.Injector // where a fault waits for the end of a lease
+	// requests is when a Redis machine executed a command of a client, from true time 0 on.
+	requests []time.Duration
 }
 
 func (r *recorder) add(e checker.Event) {
@@ -61,6 +63,13 @@ func (r *recorder) fault(text, machine string) {
 // phase records one of the bench's own events.
 func (r *recorder) phase(f string) {
 	r.add(checker.Event{Process: checker.ProcessFault, Type: checker.Info, F: f})
+}
+
+// requested counts a command that a Redis machine executed for a client.
+func (r *recorder) requested(conn uint64) {
+	if now := r.world.Now(); now >= 0 && !r.closed && r.clients[conn] != nil {
+		r.requests = append(r.requests, now)
+	}
 }
 
 // applied records a write that the resource executed.

@@ -70,7 +70,9 @@ type Outcome struct {
 	Leaks  []string
 	// Stopped is the property at whose violation the run was ended; "" = it came to its end.
 	Stopped checker.Property
-	Err     error // the run could not be finished
+	// Requests is when Redis executed a command of a client. What ZooKeeper executed is in the history.
+	Requests []time.Duration
+	Err      error // the run could not be finished
 	// origins tells for each fault of a drawn plan from which template of the scenario it was drawn.
 	origins []int
 	// givenUp says that the run was not ended, because another has led to the same.
@@ -139,7 +141,7 @@ func Run(t *testing.T, setup Setup) (*Outcome, error) {
 	outcome := &Outcome{
 		History: r.recorder.history, Plan: r.setup.Plan, origins: r.origins, Marks: r.marks.Counts(),
 		Hash: result.Hash, Events: result.Events, End: r.end, Trace: result.Trace, Leaks: result.Leaks, Err: result.Err,
-		Stopped: r.recorder.stopped,
+		Stopped: r.recorder.stopped, Requests: r.recorder.requests,
 	}
 	if r.schedule != nil {
 		outcome.Decisions, outcome.givenUp = r.decisions, r.schedule.GivenUp()

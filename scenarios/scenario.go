@@ -19,6 +19,7 @@ type Scenario struct {
 	About string
 	// Source is where it was read from: a path, or "" for one that comes with the program.
 	Source string
+	word   string // the path as the user wrote it; "" = it comes with the program
 	// Text is the file itself.
 	Text []byte
 

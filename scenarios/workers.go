@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/lockstep-sim/lockstep/checker"
+	"github.com/lockstep-sim/lockstep/checker/measure"
 	"github.com/lockstep-sim/lockstep/faults"
 	"github.com/lockstep-sim/lockstep/sim"
 )
@@ -34,7 +35,8 @@ type Workers struct {
 // needs it, and Row names it afterwards.
 type task struct {
 	Row            int       `json:"row"`
-	Place          int       `json:"place"` // the seed's place among the seeds of its row; -1 = run again to confirm
+	Place          int       `json:"place"`           // the seed's place among the seeds of its row
+	Again          bool      `json:"again,omitempty"` // it has been run and is run again to confirm what it showed
 	Scenario       *source   `json:"scenario,omitempty"`
 	Implementation string    `json:"implementation"`
 	Transport      Transport `json:"transport"`
@@ -43,6 +45,8 @@ type task struct {
 	Twice          bool      `json:"twice,omitempty"`
 	// StopAt is that of the Setup.
 	StopAt []checker.Property `json:"stop_at,omitempty"`
+	// Variation sets one quantity of the scenario, and asks for the figures of the run.
+	Variation *Variation `json:"variation,omitempty"`
 }
 
 // source is where the text of a scenario is from, for its errors, and the text.
@@ -55,6 +59,7 @@ type source struct {
 type seedResult struct {
 	Row        int             `json:"row"`
 	Place      int             `json:"place"`
+	Again      bool            `json:"again,omitempty"`
 	Seed       uint64          `json:"seed"`
 	Hash       uint64          `json:"hash"`
 	Verdicts   []seedVerdict   `json:"verdicts,omitempty"`
@@ -67,8 +72,9 @@ type seedResult struct {
 	// Stopped is that of the Outcome.
 	Stopped checker.Property `json:"stopped,omitempty"`
 	// Differs says that the second of two runs was another one.
-	Differs bool   `json:"differs,omitempty"`
-	Error   string `json:"error,omitempty"`
+	Differs bool             `json:"differs,omitempty"`
+	Error   string           `json:"error,omitempty"`
+	Summary *measure.Summary `json:"summary,omitempty"` // if it was asked for
 }
 
 type seedVerdict struct {
@@ -105,9 +111,12 @@ func ServeWorker(in io.Reader, out io.Writer) error {
 
 // perform runs the task, twice if so asked.
 func (t *task) perform(known map[int]*Scenario) seedResult {
-	result := seedResult{Row: t.Row, Place: t.Place, Seed: t.Seed}
+	result := seedResult{Row: t.Row, Place: t.Place, Again: t.Again, Seed: t.Seed}
 	if t.Scenario != nil {
 		s, err := Parse(t.Scenario.Name, []byte(t.Scenario.Text))
+		if err == nil && t.Variation != nil {
+			s, err = t.Variation.apply(s)
+		}
 		if err != nil {
 			result.Error = err.Error()
 			return result
@@ -122,17 +131,17 @@ func (t *task) perform(known map[int]*Scenario) seedResult {
 		Scenario: known[t.Row], Implementation: t.Implementation, Seed: t.Seed, Transport: t.Transport,
 		Strategy: t.Strategy, Trace: sim.HashOnly, StopAt: t.StopAt,
 	}
-	result.run(setup)
+	result.run(setup, t.Variation != nil)
 	if t.Twice && result.Error == "" {
 		again := seedResult{}
-		again.run(setup)
+		again.run(setup, false)
 		result.Differs = again.Hash != result.Hash || again.Error != result.Error
 	}
 	return result
 }
 
 // run runs the seed once and notes what it showed. A panic is an answer as well: it must not cost the other seeds.
-func (r *seedResult) run(setup Setup) {
+func (r *seedResult) run(setup Setup, measured bool) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			r.Error = fmt.Sprintf("panic: %v", cause)
@@ -154,6 +163,12 @@ func (r *seedResult) run(setup Setup) {
 		r.Mechanisms = append(r.Mechanisms, seedMechanism{f.Mechanism.Ref, f.Property})
 	}
 	r.Strikes = strikesByTemplate(setup, outcome)
+	if !measured {
+		return
+	}
+	if r.Summary, err = summarise(outcome); err != nil {
+		r.Error = err.Error()
+	}
 }
 
 // strikesByTemplate tells for each fault of the scenario how often it struck, -1 for one that was not drawn.
@@ -275,7 +290,7 @@ func (w Workers) worker(ctx context.Context, tasks <-chan task, results chan<- s
 		lost := waiting[0]
 		waiting = waiting[1:]
 		select {
-		case results <- seedResult{Row: lost.Row, Place: lost.Place, Seed: lost.Seed, Error: why}:
+		case results <- seedResult{Row: lost.Row, Place: lost.Place, Again: lost.Again, Seed: lost.Seed, Error: why}:
 		case <-ctx.Done():
 			return nil
 		}
