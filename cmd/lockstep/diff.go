@@ -48,9 +48,6 @@ It exits 0 when the runs are the same, and 1 when they differ.`,
 	}
 }
 
-// traceFile is the name of the trace in the folder of a run.
-const traceFile = "trace.jsonl"
-
 // traceOf finds the trace of a run: a file, or what comes out when the run is run.
 func traceOf(name string) (*sim.Trace, error) {
 	file := name

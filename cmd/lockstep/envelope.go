@@ -265,8 +265,7 @@ func (p *envelopePlan) keep(folder string, probe *scenarios.Probe) error {
 		return fmt.Errorf("seed %d ran differently when it was run again", probe.Seed)
 	}
 	if probe.Broke {
-		_, err := writeFound(folder, setup, outcome, choice)
-		return err
+		return reports.WriteFolder(folder, runOf(setup, outcome, choice))
 	}
 	replay := scenarios.ReplayOf(setup, outcome, scenarios.Choice{Property: p.search.Property})
 	replay.Program, replay.Holds = programVersion(), true

@@ -79,7 +79,7 @@ func (h *huntCommand) exhaust(cmd *cobra.Command, hunt *scenarios.Hunt) error {
 	if folder == "" {
 		folder = scheduleFolder(outputFolder, hunt.Scenario, hunt.Implementation)
 	}
-	story, err := writeFound(folder, setup, found, choice)
+	story, err := h.writeFound(folder, setup, found, choice)
 	if err != nil {
 		return internal(err)
 	}

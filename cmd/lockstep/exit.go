@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/lockstep-sim/lockstep/reports/ci"
 	"github.com/lockstep-sim/lockstep/scenarios"
 )
 
@@ -83,8 +84,10 @@ func outcome(err error) (line string, code int) {
 	}
 }
 
-// oneLine joins the lines of a message.
-func oneLine(message string) string { return strings.Join(strings.Fields(message), " ") }
+// oneLine joins the lines of a message, and shows what in it would paint over a terminal.
+func oneLine(message string) string {
+	return ci.VisibleLine(strings.Join(strings.Fields(message), " "))
+}
 
 // describePanic says in one line what went wrong and where. It is for the deferred function that recovers.
 func describePanic(cause any) string {

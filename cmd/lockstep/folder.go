@@ -105,25 +105,40 @@ func writeFile(name string, write func(io.Writer) error) error {
 	return file.Close()
 }
 
-// replaceFile writes a file under another name and puts it in its place when it is complete.
+// replaceFile writes a file under another name and renames it, so that nobody reads half of it. What is no regular
+// file, such as a pipe, is written to as it is.
 func replaceFile(name string, write func(io.Writer) error) error {
-	file, err := os.CreateTemp(filepath.Dir(name), ".lockstep-*")
-	if err != nil {
+	if err := replaceRegular(name, write); err != nil {
 		return fmt.Errorf("%s: %w", name, cause(err))
 	}
-	partial := file.Name()
-	err = errors.Join(write(file), file.Chmod(0o644), file.Close())
+	return nil
+}
+
+func replaceRegular(name string, write func(io.Writer) error) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return writeFile(name, write)
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	partial, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".partial-")
+	if err != nil {
+		return err
+	}
+	err = write(partial)
 	if err == nil {
-		err = os.Rename(partial, name)
+		err = partial.Chmod(0o644)
+	}
+	if closed := partial.Close(); err == nil {
+		err = closed
 	}
 	if err == nil {
-		return nil
+		err = os.Rename(partial.Name(), name)
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		err = fmt.Errorf("%s: %w", name, path.Err)
+	if err != nil {
+		_ = os.Remove(partial.Name())
 	}
-	return errors.Join(err, os.Remove(partial))
+	return err
 }
 
 // replaceText is replaceFile for what is a text already.

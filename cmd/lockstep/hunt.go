@@ -191,7 +191,7 @@ func (h *huntCommand) report(cmd *cobra.Command, hunt *scenarios.Hunt, catch *sc
 		}
 		return exit(exitNotDeterministic)
 	}
-	story, err := writeFound(folder, setup, found, choice)
+	story, err := h.writeFound(folder, setup, found, choice)
 	if err != nil {
 		return internal(err)
 	}
@@ -208,20 +208,18 @@ func (h *huntCommand) report(cmd *cobra.Command, hunt *scenarios.Hunt, catch *sc
 }
 
 // writeFound writes the folder of the run that was found and returns its story.
-func writeFound(
+func (h *huntCommand) writeFound(
 	folder string, setup scenarios.Setup, found *scenarios.Outcome, choice scenarios.Choice,
 ) (*reports.Story, error) {
-	replay := scenarios.ReplayOf(setup, found, choice)
-	replay.Program = programVersion()
-	story := reports.Tell(&found.History, choice.Property, choice.Violation, choice.Finding)
-	run := reports.Run{
-		History: &found.History, Verdicts: found.Verdicts, Findings: found.Mechanisms, Trace: found.Trace.WriteJSONL,
-		Replay: replay.String(), Hash: found.Hash, Story: &story,
+	run := runOf(setup, found, choice)
+	if err := reports.WriteFolder(folder, run); err != nil || h.flags.out != "" {
+		return run.Story, err
 	}
-	if setup.Scenario.Source != "" {
-		run.Scenario = setup.Scenario.Text
+	place, err := filepath.Rel(outputFolder, folder)
+	if err != nil {
+		return nil, err
 	}
-	return &story, reports.WriteFolder(folder, run)
+	return run.Story, publish(outputFolder, place)
 }
 
 // shrink makes what was found small and tells that.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,13 +30,19 @@ func TestMain(m *testing.M) {
 //
 //	exits CODE COMMAND [ARG...]    run a command that must exit with this code
 //	lines N FILE                   a file, or stdout or stderr, must have so many lines
+//	truncated FILE N TO            copy N lines of a file and half of the next one
+//	hostile VARIABLE               write a scenario full of hostile texts; the variable gets its hostile name
+//	fingerprint FILE               print the fingerprints of a SARIF file, each once
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits,
-			"lines": lines,
+			"exits":       exits,
+			"lines":       lines,
+			"truncated":   truncated,
+			"hostile":     hostile,
+			"fingerprint": fingerprints,
 		},
 		Setup: func(env *testscript.Env) error {
 			// Two workers, however many processors the machine has: what is printed must not depend on it anyway.
@@ -74,6 +82,56 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+func truncated(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: truncated FILE N TO")
+	}
+	number, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	all := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
+	kept := strings.Join(all[:number], "") + all[number][:len(all[number])/2]
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(kept), 0o666))
+}
+
+// hostile writes a scenario with a lock that breaks and with texts that must stay texts.
+func hostile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: hostile VARIABLE")
+	}
+	name := filepath.Join("<script>alert(1)<", "script>\x1b[31m\"'\n::error::x%0A.yaml")
+	text := `name: hostile
+about: "<script>alert(1)</script>\x1b[31m"
+lock: {name: "<script>alert(1)</script>\x1b[31m\n../../x\"'", lease: 200ms}
+clients: 3
+program:
+  c1: [lock, work 1s, unlock]
+  others: [wait 160ms..204ms, lock for 2s, write, work 5ms..20ms, write, unlock]
+faults: |
+  crash c1 on c1 after SETNX
+heal: 100ms
+until: 1s
+grace: 1s
+`
+	path := ts.MkAbs(name)
+	ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+	ts.Check(os.WriteFile(path, []byte(text), 0o644))
+	ts.Setenv(args[0], name)
+}
+
+// fingerprints prints what an alert is recognised by from run to run.
+func fingerprints(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: fingerprint FILE")
+	}
+	found := regexp.MustCompile(`"lockstep/v1": "[0-9a-f]{32}"`).FindAllString(ts.ReadFile(args[0]), -1)
+	if len(found) == 0 {
+		ts.Fatalf("%s has no fingerprint", args[0])
+	}
+	slices.Sort(found)
+	_, err := ts.Stdout().Write([]byte(strings.Join(slices.Compact(found), "\n") + "\n"))
+	ts.Check(err)
+}
+
 // start starts the command as a process of its own.
 func start(t *testing.T, args ...string) (process *exec.Cmd, stdout, stderr *bufio.Reader) {
 	t.Helper()
@@ -104,7 +162,8 @@ func TestInterrupt(t *testing.T) {
 	process, stdout, stderr := start(t, "run", "dead-record", "reentrant-test", "--impl", "redis/getset-repaired",
 		"--seeds", "1-300", "--jobs", "2")
 	line, err := stderr.ReadString('\n')
-	if want := "dead-record redis/getset-repaired: as expected after 300 seeds\n"; err != nil || line != want {
+	if want := "dead-record redis/getset-repaired: as expected after 300 seeds in "; err != nil ||
+		!strings.HasPrefix(line, want) {
 		t.Fatalf("the first row ends with %q, %v, want %q", line, err, want)
 	}
 	if err := process.Process.Signal(os.Interrupt); err != nil {
@@ -195,6 +254,7 @@ func TestShellWords(t *testing.T) {
 		{[]string{"--impl", "redis/setnx-px!token-reused+no-loss"}, "--impl 'redis/setnx-px!token-reused+no-loss'"},
 		{[]string{"my file.yaml", ""}, "'my file.yaml' ''"},
 		{[]string{"it's"}, `'it'\''s'`},
+		{[]string{"a\x1b[31m\n'b\\\u202e\xff", "ü"}, `$'a\x1b[31m\x0a\'b\\\xe2\x80\xae\xff' 'ü'`},
 	} {
 		if got := shellWords(test.words...); got != test.want {
 			t.Errorf("shellWords(%q) = %s, want %s", test.words, got, test.want)

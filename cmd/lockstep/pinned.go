@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"testing"
@@ -20,12 +19,14 @@ func registerPinned(cmd *cobra.Command, folder *string) {
 		"folder of replay files to run first; each must still show what it says (\"\" = none)")
 }
 
-// pinnedTally counts pinned replay files.
-type pinnedTally struct{ passed, failed int }
+// pinnedTally counts pinned replay files and says of each, in a line, what came of it.
+type pinnedTally struct {
+	passed, failed int
+	lines          []string
+}
 
-// playPinned runs the replay files of a folder, those of other implementations than the chosen ones left out, and says
-// of each what came of it.
-func playPinned(cmd *cobra.Command, folder string, implementations []string, out io.Writer) (pinnedTally, error) {
+// playPinned runs the replay files of a folder, those of other implementations than the chosen ones left out.
+func playPinned(cmd *cobra.Command, folder string, implementations []string) (pinnedTally, error) {
 	var tally pinnedTally
 	if folder == "" {
 		return tally, nil
@@ -56,7 +57,8 @@ func playPinned(cmd *cobra.Command, folder string, implementations []string, out
 		if !played.Shows {
 			shows = "does not show"
 		}
-		fmt.Fprintf(out, "%s: %s, %s: %s %s\n", verdict, file, replay.Implementation, violationOf(replay), shows)
+		tally.lines = append(tally.lines, fmt.Sprintf("%s: %s, %s: %s %s", verdict, file, replay.Implementation,
+			violationOf(replay), shows))
 	}
 	return tally, nil
 }

@@ -59,13 +59,21 @@ func (p *progress) schedules(done, deviations int) {
 	_ = p.bar.Set(done)
 }
 
+// runs tells that so many runs of all are done: as seeds does, and elsewhere than on a terminal a line for each tenth.
+func (p *progress) runs(done, all int) {
+	p.seeds(done, all)
+	if !isTerminal(p.out) && done*10/all > (done-1)*10/all {
+		fmt.Fprintf(p.out, "%s: %d of %s\n", p.task, done, count(all, "run"))
+	}
+}
+
 // row tells that a row is finished.
 func (p *progress) row(row *scenarios.Row) {
 	if isTerminal(p.out) {
 		return
 	}
-	fmt.Fprintf(p.out, "%s %s: %s after %s\n", row.Scenario.Name, row.Implementation, row.Judgement.Conclusion,
-		count(row.Ran, "seed"))
+	fmt.Fprintf(p.out, "%s %s: %s after %s in %.1fs\n", row.Scenario.Name, row.Implementation,
+		row.Judgement.Conclusion, count(row.Ran, "seed"), row.Elapsed.Seconds())
 }
 
 // end takes the bar away.

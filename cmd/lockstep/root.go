@@ -81,8 +81,9 @@ same run.
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
-		newList(), newRun(), newHunt(), newReplay(), newShrink(), newDiff(), newEnvelope(), newStrategies(), newHerd(),
-		newCheck(), newConvert(), newTimeServer(), newZooKeeper(), newVersion(), newWorker(),
+		newList(), newRun(), newMerge(), newHunt(), newReplay(), newShrink(), newDiff(), newEnvelope(), newServe(),
+		newPlot(), newSweep(), newStrategies(), newHerd(), newCheck(), newConvert(), newExport(), newTimeServer(),
+		newZooKeeper(), newVersion(), newWorker(),
 	)
 	return root
 }

@@ -1,28 +1,35 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"testing"
+	"os"
+	"path/filepath"
+	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/jonboulle/clockwork"
 	"github.com/spf13/cobra"
 
+	"github.com/lockstep-sim/lockstep/reports/ci"
+	"github.com/lockstep-sim/lockstep/reports/index"
 	"github.com/lockstep-sim/lockstep/scenarios"
 )
 
-// runCommand is "run" with its flags and arguments.
+// runCommand is "run" with its flags.
 type runCommand struct {
-	flags  searchFlags
-	twice  bool
-	pinned string                         // folder of replay files
-	words  map[*scenarios.Scenario]string // how the user named each scenario
+	flags        searchFlags
+	account      accountFlags
+	twice        bool
+	pinned       string // folder of replay files
+	resume       bool
+	shard        string
+	mostFailures int
 }
 
 func newRun() *cobra.Command {
-	r := &runCommand{words: map[*scenarios.Scenario]string{}}
+	r := &runCommand{}
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO...]",
 		Short: "Runs scenarios and holds the results against what they expect",
@@ -37,76 +44,70 @@ any more.
 
 The last line says how many rows of the table passed and failed, the one before it a hash over all runs: the same
 program gives the same hash on every machine. FOUND and VIOLATED name the first seed of each: R1@3 is mechanism R1 in
-seed 3.
+seed 3. The first violation of each row that nobody expects is written to a folder, for at most five rows.
+
+What was run is kept in the folder of --out. A run that was broken off, even killed, goes on with --resume, and comes
+to the same result. With --shard 1/4 to 4/4 four machines share the seeds; "lockstep merge" makes one result of it.
 
 ` + exitHelp,
 		Example: `  lockstep run
   lockstep run dead-record ./mine.yaml --seeds 1-500
   lockstep run --impl redis/getset-repaired --transport wire
-  lockstep run --twice --seeds 1-100`,
+  lockstep run --format text,junit=junit.xml,sarif=lockstep.sarif --budget 5m
+  lockstep run --resume`,
 		RunE: r.run,
 	}
 	r.flags.register(cmd, "seeds to run, such as 1-500, 7 or 1-50,100-120 (default as many as each expectation needs)",
-		"folder for the traces of seeds that do not run the same way twice (default "+outputFolder+")")
-	cmd.Flags().StringSliceVar(&r.flags.implementations, "impl", nil,
+		"folder for violations, and for what --resume needs (default "+outputFolder+")")
+	r.account.register(cmd)
+	flags := cmd.Flags()
+	flags.StringSliceVar(&r.flags.implementations, "impl", nil,
 		"implementation to run, several with commas (default those that the scenario names)")
-	cmd.Flags().BoolVar(&r.twice, "twice", false,
-		"run every seed twice and compare; otherwise only those that are reported")
+	flags.BoolVar(&r.twice, "twice", false, "run every seed twice and compare; otherwise only those that are reported")
+	flags.BoolVar(&r.resume, "resume", false, "go on with the campaign in the folder of --out where it stopped")
+	flags.StringVar(&r.shard, "shard", "", "run one part of the seeds: 1/4 to 4/4 are the four parts of a campaign")
+	flags.IntVar(&r.mostFailures, "max-failures", 0,
+		"stop after so many rows that did not come out as expected (default never)")
 	registerPinned(cmd, &r.pinned)
 	return cmd
 }
 
 func (r *runCommand) run(cmd *cobra.Command, args []string) error {
-	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	ctx := cmd.Context()
 	campaign, err := r.campaign(cmd, args)
 	if err != nil {
 		return err
 	}
-	pinned, err := playPinned(cmd, r.pinned, campaign.Implementations, out)
+	account, err := r.account.read(r.flags.out)
 	if err != nil {
 		return err
 	}
+	if account.pinned, err = playPinned(cmd, r.pinned, campaign.Implementations); err != nil {
+		return err
+	}
+	if campaign, err = r.keep(cmd, args, campaign); err != nil {
+		return err
+	}
+	defer campaign.Journal.Close()
+	campaign.Baseline, campaign.MostFailures = account.baseline, r.mostFailures
 	enough, cancel := r.flags.enough(ctx)
 	defer cancel()
-	campaign.Enough = enough
+	campaign.Enough, campaign.Evenly = enough, enough != nil
 	p := newProgress(cmd.ErrOrStderr(), "running")
+	follow := account.follow(campaign)
 	campaign.Progress = func(now scenarios.Progress) {
 		p.seeds(now.Done, now.All)
 		if now.Finished != nil {
 			p.row(now.Finished)
 		}
+		follow(now)
 	}
 	rows, err := campaign.Run(ctx)
 	p.end()
 	if err != nil {
 		return err
 	}
-	if len(rows) == 0 {
-		return &exitError{
-			exitNothingRan, "nothing ran: the scenario states no expectation; name an implementation with --impl",
-		}
-	}
-	writeTable(out, rows)
-	r.writeNotes(out, rows)
-	for _, row := range rows {
-		if len(row.Unstable) > 0 {
-			r.divergence(ctx, out, row)
-		}
-	}
-	passed, seeds := pinned.passed, 0
-	for _, row := range rows {
-		seeds += row.Ran
-		if row.Judgement.Conclusion == scenarios.AsExpected {
-			passed++
-		}
-	}
-	fmt.Fprintf(out, "\n%s, hash %016x\n", count(seeds, "seed"), scenarios.Hash(rows))
-	fmt.Fprintf(out, "%d passed, %d failed\n", passed, len(rows)+pinned.passed+pinned.failed-passed)
-	conclusion := scenarios.Conclude(rows)
-	if pinned.failed > 0 {
-		conclusion = max(conclusion, scenarios.Unexpected)
-	}
-	return exit(exitCode(conclusion))
+	return account.tell(ctx, cmd, campaign, rows)
 }
 
 // campaign reads the flags and loads the scenarios.
@@ -121,6 +122,14 @@ func (r *runCommand) campaign(cmd *cobra.Command, args []string) (*scenarios.Cam
 	if c.Implementations, err = checkImplementations(r.flags.implementations); err != nil {
 		return nil, err
 	}
+	if cmd.Flags().Changed("shard") {
+		if c.Shard, err = scenarios.ParseShard(r.shard); err != nil {
+			return nil, usage("--shard: %w", err)
+		}
+	}
+	if cmd.Flags().Changed("max-failures") && r.mostFailures < 1 {
+		return nil, usage("--max-failures %d: want a number above zero", r.mostFailures)
+	}
 	if len(args) == 0 {
 		c.Scenarios = scenarios.Library()
 	}
@@ -129,94 +138,130 @@ func (r *runCommand) campaign(cmd *cobra.Command, args []string) (*scenarios.Cam
 		if err != nil {
 			return nil, err
 		}
-		r.words[scenario] = word
 		c.Scenarios = append(c.Scenarios, scenario)
 	}
-	if cmd.Flags().Changed("out") {
-		if err := checkFolder(r.flags.out); err != nil {
-			return nil, usage("--out: %w", err)
-		}
-	} else {
+	if !cmd.Flags().Changed("out") {
 		r.flags.out = outputFolder
+	}
+	if err := checkFolder(r.flags.out); err != nil {
+		return nil, usage("--out: %w", err)
 	}
 	return c, nil
 }
 
-// word is how the user names a scenario.
-func (r *runCommand) word(s *scenarios.Scenario) string {
-	if word := r.words[s]; word != "" {
-		return word
+// keep gives the campaign a journal: a new one, or the one that is there. Where nothing else says what to run, that is
+// what is run.
+func (r *runCommand) keep(
+	cmd *cobra.Command, args []string, c *scenarios.Campaign,
+) (*scenarios.Campaign, error) {
+	dir, build := campaignFolder(r.flags.out, c.Shard), thisBuild()
+	if !r.resume {
+		return r.begin(dir, c, build)
 	}
-	return s.Name
-}
-
-// writeNotes says what is the matter with each row that did not come out as expected, and how to see it.
-func (r *runCommand) writeNotes(out io.Writer, rows []*scenarios.Row) {
-	for _, row := range rows {
-		if len(row.Judgement.Reasons) == 0 {
-			continue
-		}
-		fmt.Fprintf(out, "\n%s, %s: %s\n", r.word(row.Scenario), row.Implementation, row.Judgement.Conclusion)
-		for _, reason := range row.Judgement.Reasons {
-			fmt.Fprintf(out, "  %s\n", reason.Text)
-			if len(reason.Seeds) > 0 {
-				fmt.Fprintf(out, "    %s\n", r.reproduce(row, reason))
-			}
-		}
+	journal, err := scenarios.ReadJournal(dir)
+	if errors.Is(err, scenarios.ErrNoJournal) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "nothing to go on with in %s: the campaign begins\n", ci.VisibleLine(dir))
+		return r.begin(dir, c, build)
 	}
-}
-
-// reproduce is the command that shows what a reason is about.
-func (r *runCommand) reproduce(row *scenarios.Row, reason scenarios.Reason) string {
-	words := []string{programName(), "run", r.word(row.Scenario)}
-	if reason.Property != "" {
-		words[1] = "hunt"
-	}
-	words = append(words, "--impl", row.Implementation, "--seeds", reason.Seeds.String())
-	if reason.Property != "" {
-		words = append(words, "--property", string(reason.Property), "--strategy", row.Strategy)
-	}
-	if row.Transport != scenarios.Direct {
-		words = append(words, "--transport", string(row.Transport))
-	}
-	if reason.Conclusion == scenarios.NotDeterministic {
-		words = append(words, "--twice")
-	}
-	return shellWords(words...)
-}
-
-// divergence shows where two runs of the first unstable seed of a row part and keeps both traces.
-func (r *runCommand) divergence(ctx context.Context, out io.Writer, row *scenarios.Row) {
-	if ctx.Err() != nil {
-		return
-	}
-	setup := scenarios.Setup{
-		Scenario: row.Scenario, Implementation: row.Implementation, Seed: row.Unstable[0], Transport: row.Transport,
-	}
-	fmt.Fprintln(out)
-	dir := seedFolder(r.flags.out, row.Scenario, row.Implementation, setup.Seed)
-	if err := showDivergence(out, setup, dir); err != nil {
-		fmt.Fprintf(out, "%v\n", err)
-	}
-}
-
-// divergenceTries is how often a seed is run to catch two runs that differ.
-const divergenceTries = 50
-
-// showDivergence runs a setup until two runs differ, prints where they part and keeps both traces in dir.
-func showDivergence(out io.Writer, setup scenarios.Setup, dir string) error {
-	one, other, difference, err := scenarios.Diverge(new(testing.T), setup, divergenceTries)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if difference == "" {
-		return fmt.Errorf("seed %d ran the same way %d times in one process; its difference does not show there", setup.Seed,
-			divergenceTries+1)
+	kept, err := journal.Campaign()
+	if err != nil {
+		return nil, err
 	}
-	fmt.Fprintf(out, "seed %d of %s: %s\n", setup.Seed, setup.Implementation, difference)
-	if err := keepTraces(dir, &one.Trace, &other.Trace); err != nil {
-		return errors.Join(errors.New("the traces could not be kept"), err)
+	wanted := kept
+	for _, flag := range []string{"impl", "seeds", "transport", "twice"} {
+		if len(args) > 0 || cmd.Flags().Changed(flag) {
+			wanted = c
+		}
 	}
-	fmt.Fprintf(out, "both traces are in %s\n", dir)
+	if err := journal.Fits(wanted, build); err != nil {
+		return nil, fmt.Errorf("--resume: %s: %w; run it without --resume to begin anew", dir, err)
+	}
+	kept.Workers, kept.Clock = c.Workers, c.Clock
+	fmt.Fprintf(cmd.ErrOrStderr(), "going on after %s\n", count(journal.Seeds(), "seed"))
+	return kept, journal.Resume()
+}
+
+// begin gives the campaign a new journal, unless there is nothing to run.
+func (r *runCommand) begin(dir string, c *scenarios.Campaign, b scenarios.Build) (*scenarios.Campaign, error) {
+	size, err := c.Size()
+	if err != nil {
+		return nil, err
+	}
+	if size == 0 {
+		return nil, &exitError{
+			exitNothingRan, "nothing ran: the scenario states no expectation; name an implementation with --impl",
+		}
+	}
+	if err = os.Remove(filepath.Join(dir, index.ResultFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, internal(cause(err))
+	}
+	if c.Journal, err = scenarios.BeginJournal(dir, c, b); err != nil {
+		return nil, internal(err)
+	}
+	return c, nil
+}
+
+// thisBuild names this program, and this very build of it as far as its file can be read.
+func thisBuild() scenarios.Build {
+	b := scenarios.Build{Version: programVersion()}
+	name, err := os.Executable()
+	if err != nil {
+		return b
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return b
+	}
+	defer file.Close()
+	sum := xxhash.New()
+	if _, err := io.Copy(sum, file); err == nil {
+		b.Sum = fmt.Sprintf("%016x", sum.Sum64())
+	}
+	return b
+}
+
+// resultPause is how long the result that stands in the folder may be behind while the campaign runs.
+const resultPause = time.Second
+
+// follow keeps the result of the rows that are finished in the folder of the campaign while it runs, so that
+// "lockstep serve" can show how far it is.
+func (a *account) follow(c *scenarios.Campaign) func(scenarios.Progress) {
+	var finished []*scenarios.Row
+	written := time.Time{}
+	return func(now scenarios.Progress) {
+		if now.Finished != nil {
+			finished = append(finished, now.Finished)
+		}
+		if time.Since(written) < resultPause {
+			return
+		}
+		written = time.Now()
+		result := resultOf(finished, c.Shard, nil)
+		result.Complete, result.Seeds, result.AllSeeds = false, now.Done, now.All
+		_ = a.keepResult(c.Shard, result) // the last one counts
+	}
+}
+
+// keepResult writes the result to the folder of the campaign and brings the index up to date. Only one campaign writes
+// to its folder, so that the name of the unfinished file can always be the same: what a kill leaves is written over.
+func (a *account) keepResult(shard scenarios.Shard, result *ci.Campaign) error {
+	dir := campaignFolder(a.out, shard)
+	partial := filepath.Join(dir, "."+index.ResultFile+".partial")
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = writeFile(partial, func(w io.Writer) error { return ci.WriteJSON(w, result) })
+	}
+	if err == nil {
+		err = os.Rename(partial, filepath.Join(dir, index.ResultFile))
+	}
+	if err == nil && result.Complete {
+		err = index.Write(a.out)
+	}
+	if err != nil {
+		return internal(cause(err))
+	}
 	return nil
 }

@@ -5,32 +5,29 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
+	"github.com/lockstep-sim/lockstep/reports/ci"
 	"github.com/lockstep-sim/lockstep/scenarios"
 )
 
-// writeTable writes one line for each row.
+// writeTable writes one line for each row. Nothing in it depends on how fast the machine is.
 func writeTable(out io.Writer, rows []*scenarios.Row) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "RESULT\tSCENARIO\tIMPLEMENTATION\tSEEDS\tTIME\tFOUND\tVIOLATED\tNOT TESTED")
+	fmt.Fprintln(table, "RESULT\tSCENARIO\tIMPLEMENTATION\tSEEDS\tFOUND\tVIOLATED\tNOT TESTED")
 	for _, row := range rows {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Judgement.Conclusion, row.Scenario.Name,
-			row.Implementation, seedsText(row), elapsedText(row.Elapsed), dash(mechanisms(row)), dash(violated(row)),
-			dash(untested(row)))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Judgement.Conclusion, row.Scenario.Name,
+			row.Implementation, seedsText(row), dash(mechanisms(row)), dash(violated(row)), dash(untested(row)))
 	}
 	table.Flush()
 }
 
 // seedsText is how many seeds were run, and of how many if that differs.
 func seedsText(row *scenarios.Row) string {
-	if all := row.Seeds.Len(); row.Ran < all {
+	if all := row.Own(); row.Ran < all {
 		return fmt.Sprintf("%d of %d", row.Ran, all)
 	}
 	return fmt.Sprint(row.Ran)
 }
-
-func elapsedText(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
 
 // mechanisms lists what was found, each with the first seed that shows it.
 func mechanisms(row *scenarios.Row) []string {
@@ -70,14 +67,37 @@ func dash(words []string) string {
 	return strings.Join(words, " ")
 }
 
-// shellWords renders a command line that a shell reads back.
+// shellWords renders a command line that a shell reads back, in one line that shows as it is.
 func shellWords(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		quoted[i] = word
-		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=@%") != "" {
+		switch {
+		case ci.VisibleLine(word) != word:
+			quoted[i] = "$'" + escapeBytes(word) + "'" // bash, zsh and ksh take the escapes back
+		case word == "" || strings.Trim(word, plainInShell) != "":
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		default:
+			quoted[i] = word
 		}
 	}
 	return strings.Join(quoted, " ")
+}
+
+// plainInShell are the characters that mean nothing to a shell.
+const plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=@%"
+
+// escapeBytes writes every byte that is not a plain character by its number.
+func escapeBytes(word string) string {
+	var b strings.Builder
+	for i := range len(word) {
+		switch c := word[i]; {
+		case c == '\'' || c == '\\':
+			b.WriteString("\\" + string(c))
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&b, "\\x%02x", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
