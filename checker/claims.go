@@ -280,6 +280,10 @@ func (a *analysis) releaseReturned(c, id int, now instant) {
 	case h.doubtful > 0:
 		h.doubtful--
 	}
+	if h.depth == 0 {
+		// A renewal that came while the release was under way had opened the claim again.
+		a.endAt(h, now, released)
+	}
 	o.after = h.depth
 }
 

@@ -26,7 +26,7 @@ var datasets = []dataset{
 	{"events", []string{
 		"index", "time_ns", "process", "node", "type", "f", "key", "value", "error", "clock", "token", "deadline_ns",
 		"wait_ns", "owner", "count", "command", "accepted", "previous_owner", "previous_count", "previous_expires_ms",
-		"previous_now_ms", "record_owner", "record_count", "record_expires_ms", "record_now_ms",
+		"previous_now_ms", "record_owner", "record_count", "record_expires_ms", "record_now_ms", "call",
 	}, eventRows},
 	{"calls", []string{
 		"process", "node", "owner", "f", "key", "value", "call", "return", "called_ns", "returned_ns", "took_ns", "outcome",
@@ -98,7 +98,8 @@ func eventRows(h *checker.History) [][]string {
 			clock, orNone(e.Token), orNone(int64(e.Deadline)), orNone(int64(e.Wait)), e.Owner, digits(e.Count), e.Command,
 			strconv.FormatBool(e.Accepted),
 		}
-		rows = append(rows, slices.Concat(row, recordCells(e.Previous), recordCells(e.Record)))
+		row = slices.Concat(row, recordCells(e.Previous), recordCells(e.Record))
+		rows = append(rows, append(row, orNone(e.Call)))
 	}
 	return rows
 }

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,8 @@ import (
 type Run struct {
 	History  *checker.History
 	Verdicts []checker.Verdict
+	// Judging are the options with which the verdicts came about.
+	Judging checker.Options
 	Findings []mechanism.Finding
 	// Trace writes what the engine traced, line by line; nil when there is no trace to keep.
 	Trace func(io.Writer) error
@@ -125,7 +128,7 @@ func replaceable(dir string) error {
 		return plain(err)
 	}
 	for _, entry := range entries {
-		if !slices.Contains(runFiles, entry.Name()) {
+		if !slices.Contains(runFiles, entry.Name()) && !isSearchPage(entry.Name()) {
 			return fmt.Errorf("it exists and holds %s, which no run has written: name another folder or move that away",
 				entry.Name())
 		}
@@ -213,6 +216,9 @@ func fill(dir string, run Run) error {
 	if err := fillPages(dir, &run); err != nil {
 		return err
 	}
+	if err := fillSearchPages(dir, &run); err != nil {
+		return err
+	}
 	if err := fillData(filepath.Join(dir, dataFolder), run.History); err != nil {
 		return fmt.Errorf("%s: %w", dataFolder, err)
 	}
@@ -243,6 +249,50 @@ func fillPages(dir string, run *Run) error {
 		}
 	}
 	return nil
+}
+
+// fillSearchPages writes Porcupine's page of each lock whose answers fit no order: linearizability.html, of a second
+// lock linearizability-2.html, and so on, in the order of their names. One that cannot be made is left out: the rest of
+// the folder is worth keeping all the same.
+func fillSearchPages(dir string, run *Run) error {
+	var told []string // locks
+	for _, v := range run.Verdicts {
+		if v.Property != checker.Linearizability {
+			continue
+		}
+		for i := range v.Violations {
+			x := &v.Violations[i]
+			if slices.Contains(told, x.Key) {
+				continue
+			}
+			told = append(told, x.Key)
+			name := searchPage(len(told))
+			var page bytes.Buffer
+			if err := checker.WritePage(&page, run.History, run.Judging, x); err != nil {
+				continue
+			}
+			if err := writeFile(filepath.Join(dir, name), literal(page.String())); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// searchPage is the name of the page of the n-th lock. It is not made of the lock's name, which may be anything.
+func searchPage(n int) string {
+	if n == 1 {
+		return searchName + ".html"
+	}
+	return fmt.Sprintf("%s-%d.html", searchName, n)
+}
+
+// searchName begins the names of Porcupine's pages.
+const searchName = "linearizability"
+
+// isSearchPage tells whether a file has such a name.
+func isSearchPage(name string) bool {
+	return strings.HasPrefix(name, searchName) && filepath.Ext(name) == ".html"
 }
 
 // readPage makes the page of a run. A trace that cannot be read is worth keeping all the same: the page then shows what

@@ -68,7 +68,7 @@ func TestWriteFolder(t *testing.T) {
 	if err := WriteFolder(dir, run); err != nil {
 		t.Fatal(err)
 	}
-	want := append(append(slices.Clone(dataFiles), historyFile), plotFiles...)
+	want := append(append(slices.Clone(dataFiles), historyFile, searchPage(1)), plotFiles...)
 	want = append(want, replayFile, pageFile, scenarioFile, sequenceFile, diagramFile, storyFile, traceFile, verdictFile)
 	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
 		t.Errorf("the folder holds other files than it should (-want +got):\n%s", diff)

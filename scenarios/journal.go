@@ -51,6 +51,7 @@ type journalDocument struct {
 	Seeds           string            `json:"seeds,omitempty"`           // "" = what each expectation asks for
 	Shard           string            `json:"shard"`
 	Transport       Transport         `json:"transport"`
+	Strategy        string            `json:"strategy,omitempty"` // "" = what each scenario says
 	Twice           bool              `json:"twice,omitempty"`
 }
 
@@ -65,7 +66,7 @@ type journalScenario struct {
 func documentOf(c *Campaign, b Build) journalDocument {
 	d := journalDocument{
 		Schema: journalSchema, Build: b, Implementations: c.Implementations, Seeds: c.Seeds.String(),
-		Shard: c.Shard.String(), Transport: c.Transport, Twice: c.Twice,
+		Shard: c.Shard.String(), Transport: c.Transport, Strategy: c.Strategy, Twice: c.Twice,
 	}
 	for _, s := range c.Scenarios {
 		d.Scenarios = append(d.Scenarios, journalScenario{s.Word(), s.Source != "", string(s.Text)})
@@ -243,7 +244,9 @@ func (j *Journal) recall(r *campaignRun) error {
 // Campaign is the campaign of the journal. What is not in the journal, such as the workers, is left to the caller.
 func (j *Journal) Campaign() (*Campaign, error) {
 	d := &j.document
-	c := &Campaign{Implementations: d.Implementations, Transport: d.Transport, Twice: d.Twice, Journal: j}
+	c := &Campaign{
+		Implementations: d.Implementations, Transport: d.Transport, Strategy: d.Strategy, Twice: d.Twice, Journal: j,
+	}
 	var err error
 	if d.Seeds != "" {
 		if c.Seeds, err = ParseSeeds(d.Seeds); err != nil {
@@ -293,18 +296,20 @@ func (d journalDocument) fits(other journalDocument) error {
 		return differ("the parts", d.Shard, other.Shard)
 	case d.Transport != other.Transport:
 		return differ("the transports", string(d.Transport), string(other.Transport))
+	case d.Strategy != other.Strategy:
+		return differ("the strategies", orDefault(d.Strategy), orDefault(other.Strategy))
 	case d.Twice != other.Twice:
 		return errors.New("whether each seed is run twice differs")
 	}
 	return nil
 }
 
-// orDefault names the seeds of a campaign that has none of its own.
-func orDefault(seeds string) string {
-	if seeds == "" {
+// orDefault names what a campaign has none of its own of.
+func orDefault(text string) string {
+	if text == "" {
 		return "the default"
 	}
-	return seeds
+	return text
 }
 
 // Merge puts the journals of all parts of a campaign together into one, which is only read.

@@ -55,6 +55,7 @@ type Setup struct {
 // Outcome is what came of a run.
 type Outcome struct {
 	History    checker.History
+	Judging    checker.Options // with which the verdicts came about
 	Verdicts   []checker.Verdict
 	Mechanisms []mechanism.Finding
 	Plan       faults.Plan
@@ -153,7 +154,8 @@ func Run(t *testing.T, setup Setup) (*Outcome, error) {
 		return outcome, nil
 	}
 	outcome.Strikes = r.injector.Strikes()
-	outcome.Verdicts = checker.Check(&outcome.History, r.judging())
+	outcome.Judging = r.judging()
+	outcome.Verdicts = checker.Check(&outcome.History, outcome.Judging)
 	outcome.Mechanisms = mechanism.Find(&outcome.History, outcome.Verdicts)
 	return outcome, nil
 }

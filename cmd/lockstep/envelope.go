@@ -270,7 +270,8 @@ func (p *envelopePlan) keep(folder string, probe *scenarios.Probe) error {
 	replay := scenarios.ReplayOf(setup, outcome, scenarios.Choice{Property: p.search.Property})
 	replay.Program, replay.Holds = programVersion(), true
 	return reports.WriteFolder(folder, reports.Run{
-		History: &outcome.History, Verdicts: outcome.Verdicts, Findings: outcome.Mechanisms, Trace: outcome.Trace.WriteJSONL,
+		History: &outcome.History, Verdicts: outcome.Verdicts, Judging: outcome.Judging, Findings: outcome.Mechanisms,
+		Trace:  outcome.Trace.WriteJSONL,
 		Replay: replay.String(), Scenario: setup.Scenario.Text, Hash: outcome.Hash,
 	})
 }

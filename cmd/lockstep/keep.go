@@ -93,7 +93,8 @@ func runOf(setup scenarios.Setup, found *scenarios.Outcome, choice scenarios.Cho
 	replay.Program = programVersion()
 	story := reports.Tell(&found.History, choice.Property, choice.Violation, choice.Finding)
 	run := reports.Run{
-		History: &found.History, Verdicts: found.Verdicts, Findings: found.Mechanisms, Trace: found.Trace.WriteJSONL,
+		History: &found.History, Verdicts: found.Verdicts, Judging: found.Judging, Findings: found.Mechanisms,
+		Trace:  found.Trace.WriteJSONL,
 		Replay: replay.String(), Hash: found.Hash, Story: &story,
 	}
 	if setup.Scenario.Source != "" {

@@ -99,7 +99,8 @@ func everyFile(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	run := reports.Run{
-		History: &read.history, Verdicts: read.verdicts, Replay: "lockstep replay 1\n", Scenario: []byte("name: mine\n"),
+		History: &read.history, Verdicts: read.verdicts, Replay: "lockstep replay 2\n", Scenario: []byte("name: mine\n"),
+		Script: "run\n",
 		Trace: func(w io.Writer) error {
 			text, err := os.ReadFile(filepath.Join(kept, traceFile))
 			if err != nil {

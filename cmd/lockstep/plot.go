@@ -128,9 +128,6 @@ func outFolder(cmd *cobra.Command, out, otherwise string) (string, error) {
 	return folder, nil
 }
 
-// historyName is the file of a run's folder that has its history.
-const historyName = "history.jsonl"
-
 // findHistories lists the histories that arguments name, those below a folder in the order of their paths.
 func findHistories(args []string) ([]string, error) {
 	var files []string
@@ -150,7 +147,9 @@ func findHistories(args []string) ([]string, error) {
 				return err
 			case entry.IsDir() && path != arg && strings.HasPrefix(entry.Name(), "."):
 				return fs.SkipDir // it is being written, or what a killed run has left
-			case entry.Name() == historyName && entry.Type().IsRegular():
+			case entry.IsDir() && path != arg && entry.Name() == shrunkFolder:
+				return fs.SkipDir // the run in whose folder it lies, once more
+			case entry.Name() == historyFile && entry.Type().IsRegular():
 				files = append(files, path)
 			}
 			return nil
@@ -159,7 +158,7 @@ func findHistories(args []string) ([]string, error) {
 			return nil, fmt.Errorf("%s: %w", arg, cause(err))
 		}
 		if len(files) == found {
-			return nil, fmt.Errorf("%s: there is no %s in it or below it; name the folder of a run", arg, historyName)
+			return nil, fmt.Errorf("%s: there is no %s in it or below it; name the folder of a run", arg, historyFile)
 		}
 	}
 	return files, nil

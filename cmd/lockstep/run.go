@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -15,6 +16,7 @@ import (
 	"github.com/lockstep-sim/lockstep/reports/ci"
 	"github.com/lockstep-sim/lockstep/reports/index"
 	"github.com/lockstep-sim/lockstep/scenarios"
+	"github.com/lockstep-sim/lockstep/scenarios/strategy"
 )
 
 // runCommand is "run" with its flags.
@@ -22,6 +24,7 @@ type runCommand struct {
 	flags        searchFlags
 	account      accountFlags
 	twice        bool
+	strategy     string
 	pinned       string // folder of replay files
 	resume       bool
 	shard        string
@@ -63,6 +66,8 @@ to the same result. With --shard 1/4 to 4/4 four machines share the seeds; "lock
 	flags := cmd.Flags()
 	flags.StringSliceVar(&r.flags.implementations, "impl", nil,
 		"implementation to run, several with commas (default those that the scenario names)")
+	flags.StringVar(&r.strategy, "strategy", "", "strategy to run all seeds with: "+strings.Join(strategy.Names(), ", ")+
+		" (default what each scenario says)")
 	flags.BoolVar(&r.twice, "twice", false, "run every seed twice and compare; otherwise only those that are reported")
 	flags.BoolVar(&r.resume, "resume", false, "go on with the campaign in the folder of --out where it stopped")
 	flags.StringVar(&r.shard, "shard", "", "run one part of the seeds: 1/4 to 4/4 are the four parts of a campaign")
@@ -122,6 +127,11 @@ func (r *runCommand) campaign(cmd *cobra.Command, args []string) (*scenarios.Cam
 	if c.Implementations, err = checkImplementations(r.flags.implementations); err != nil {
 		return nil, err
 	}
+	if c.Strategy = r.strategy; r.strategy != "" {
+		if err := strategy.Check(r.strategy); err != nil {
+			return nil, usage("--strategy: %w", err)
+		}
+	}
 	if cmd.Flags().Changed("shard") {
 		if c.Shard, err = scenarios.ParseShard(r.shard); err != nil {
 			return nil, usage("--shard: %w", err)
@@ -171,7 +181,7 @@ func (r *runCommand) keep(
 		return nil, err
 	}
 	wanted := kept
-	for _, flag := range []string{"impl", "seeds", "transport", "twice"} {
+	for _, flag := range []string{"impl", "seeds", "transport", "strategy", "twice"} {
 		if len(args) > 0 || cmd.Flags().Changed(flag) {
 			wanted = c
 		}

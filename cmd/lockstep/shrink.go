@@ -180,7 +180,8 @@ func writeShrunk(folder string, shrunk *scenarios.Shrunk) (*reports.Story, error
 		"Change what you like, and take over what comes out then with --rewrite.")
 	script := scenarios.ScriptOf(shrunk.Setup, found, prose)
 	return &story, reports.WriteFolder(folder, reports.Run{
-		History: &found.History, Verdicts: found.Verdicts, Findings: found.Mechanisms, Trace: found.Trace.WriteJSONL,
+		History: &found.History, Verdicts: found.Verdicts, Judging: found.Judging, Findings: found.Mechanisms,
+		Trace:  found.Trace.WriteJSONL,
 		Replay: replay.String(), Scenario: shrunk.Setup.Scenario.Text, Script: script.String(), Hash: found.Hash,
 		Story: &story,
 	})

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -16,7 +17,7 @@ func writeTable(out io.Writer, rows []*scenarios.Row) {
 	fmt.Fprintln(table, "RESULT\tSCENARIO\tIMPLEMENTATION\tSEEDS\tFOUND\tVIOLATED\tNOT TESTED")
 	for _, row := range rows {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Judgement.Conclusion, row.Scenario.Name,
-			row.Implementation, seedsText(row), dash(mechanisms(row)), dash(violated(row)), dash(untested(row)))
+			row.Implementation, seedsText(row), dash(mechanisms(row)), dash(violated(row)), dash(some(untested(row))))
 	}
 	table.Flush()
 }
@@ -58,6 +59,15 @@ func untested(row *scenarios.Row) []string {
 		}
 	}
 	return found
+}
+
+// some is the beginning of a list, with how many more there are.
+func some(words []string) []string {
+	const most = 3
+	if len(words) <= most+1 {
+		return words
+	}
+	return append(slices.Clone(words[:most]), fmt.Sprintf("and %d more", len(words)-most))
 }
 
 func dash(words []string) string {
