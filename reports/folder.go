@@ -23,7 +23,7 @@ type Run struct {
 	History  *checker.History
 	Verdicts []checker.Verdict
 	// Judging are the options with which the verdicts came about.
-	Judging checker.Options
+	Judging  checker.Options
 	Findings []mechanism.Finding
 	// Trace writes what the engine traced, line by line; nil when there is no trace to keep.
 	Trace func(io.Writer) error
