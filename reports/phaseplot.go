@@ -19,6 +19,7 @@ type Phase struct {
 	Scenario, Implementation, Property string
 	X, Y                               PhaseAxis
 	Cells                              []PhaseCell // a full grid, in any order
+	Paper                              *PhaseBound // drawn in; nil = there is none
 }
 
 // PhaseAxis is a magnitude that is varied.
@@ -81,6 +82,10 @@ func PhasePlot(phase *Phase) (*Figure, error) {
 		f.legend = append(f.legend, legendEntry{shade.name, func(c *draw.Canvas, area vg.Rectangle) {
 			fillRectangle(c, area, shade.fill, draw.LineStyle{Color: grey, Width: 0.5})
 		}})
+	}
+	if phase.Paper != nil {
+		p.Add(&phaseBoundPlotter{phase})
+		f.legend = append(f.legend, phase.Paper.entry())
 	}
 	f.height = 2*margin + phaseHeight + f.extraHeight()
 	return f, nil

@@ -63,6 +63,17 @@ func TestPlots(t *testing.T) {
 		}},
 		{"holders-crowd", func(*testing.T) (*Figure, error) { return HolderPlot(crowd, HolderOptions{}) }},
 		{"herd", func(*testing.T) (*Figure, error) { return HerdPlot(crowds()...) }},
+		{"phase", func(*testing.T) (*Figure, error) { return PhasePlot(phase()) }},
+		{"phase-paper", func(*testing.T) (*Figure, error) {
+			p := phase()
+			p.Paper = &PhaseBound{Factor: 10_000_000, Offset: int64(500 * time.Millisecond), Formula: "skew = 10 ms each"}
+			return PhasePlot(p)
+		}},
+		{"phase-paper-outside", func(*testing.T) (*Figure, error) {
+			p := phase()
+			p.Paper = &PhaseBound{Offset: int64(time.Hour), Formula: "an hour"}
+			return PhasePlot(p)
+		}},
 		{"effort", func(*testing.T) (*Figure, error) { return EffortPlot(searches()...) }},
 		{"herd-level", func(*testing.T) (*Figure, error) {
 			return HerdPlot(HerdPoint{Implementation: "some/lock", Clients: 2, Seed: 7, HandOvers: 1, Requests: 1})

@@ -31,6 +31,7 @@ type envelopeCommand struct {
 	from, to []string
 	step     string
 	points   []int
+	paper    string
 }
 
 func newEnvelope() *cobra.Command {
@@ -48,13 +49,14 @@ takes the place of the scenario's fault for the same machine and moment, or come
 "skew NODE", "drift NODE", "pause NODE" (the pause that the scenario has), "lease" and "latency".
 
 With two magnitudes, each with its --from and --to, it runs all seeds for every pair of values and draws a phase
-diagram: envelope.svg, envelope.png and the data, envelope.csv. An older folder is replaced.
+diagram: envelope.svg, envelope.png and the data, envelope.csv. An older folder is replaced. With --paper the bound that
+follows on paper is drawn in, as a formula of the second magnitude.
 
 It exits 0 when it has an answer, and 2 when there is more than one bound, or what was run did not put the property to
 the test.`,
 		Example: `  lockstep envelope envelope-clock --impl redis/getset --vary "skew timeserver" --from 0s --to 20s
   lockstep envelope envelope-pause --impl 'redis/setnx-px!no-validity-check' --vary "pause c1" --from 0s --to 10s \
-      --vary lease --from 1s --to 10s`,
+      --vary lease --from 1s --to 10s --paper 'lease - 496ms'`,
 		Args: oneArgument("one scenario"),
 		RunE: e.run,
 	}
@@ -67,6 +69,8 @@ the test.`,
 	flags.StringArrayVar(&e.to, "to", nil, "the greatest value; one for each --vary, in their order")
 	flags.StringVar(&e.step, "step", "", "how near the two sides of the bound come (default a thousandth of the span)")
 	flags.IntSliceVar(&e.points, "points", []int{envelopePoints}, "values of each magnitude in a phase diagram")
+	flags.StringVar(&e.paper, "paper", "",
+		"in a phase diagram, the bound of the first magnitude by the second, such as 'lease - 496ms'")
 	flags.StringVar(&e.property, "property", string(checker.MutualExclusion), "the property that must hold")
 	return cmd
 }
@@ -76,6 +80,7 @@ type envelopePlan struct {
 	search scenarios.Envelope
 	axes   []scenarios.Axis
 	folder string
+	paper  *reports.PhaseBound // nil = none
 }
 
 func (e *envelopeCommand) run(cmd *cobra.Command, args []string) error {
@@ -145,7 +150,13 @@ func (e *envelopeCommand) plan(cmd *cobra.Command, word string) (*envelopePlan, 
 	if err := checkFolder(plan.folder); err != nil {
 		return nil, usage("--out: %w", err)
 	}
-	plan.axes, err = e.axes(scenario, names[0])
+	if plan.axes, err = e.axes(scenario, names[0]); err != nil || e.paper == "" {
+		return plan, err
+	}
+	if len(plan.axes) != 2 {
+		return nil, usage("--paper goes with two magnitudes only")
+	}
+	plan.paper, err = parsePaper(e.paper, plan.axes[0], plan.axes[1])
 	return plan, err
 }
 
@@ -283,7 +294,7 @@ func (p *envelopePlan) diagram(out io.Writer, cells []scenarios.Cell) error {
 	}
 	phase := &reports.Phase{
 		Scenario: p.search.Scenario.Name, Implementation: p.search.Implementation, Property: string(p.search.Property),
-		X: axis(p.axes[0]), Y: axis(p.axes[1]),
+		X: axis(p.axes[0]), Y: axis(p.axes[1]), Paper: p.paper,
 	}
 	broken, violated, untested, runs := 0, 0, 0, 0
 	for _, cell := range cells {
