@@ -94,13 +94,13 @@ func (a *analysis) findClaims() {
 			}
 		case Acquire, TryAcquire:
 			if e.Type != Invoke {
-				a.acquired(c, a.at[i], now)
+				a.acquired(c, a.operationAt(i), now)
 			}
 		case Release:
 			if e.Type == Invoke {
-				a.releaseCalled(c, a.at[i], now)
+				a.releaseCalled(c, a.operationAt(i), now)
 			} else {
-				a.releaseReturned(c, a.at[i], now)
+				a.releaseReturned(c, a.operationAt(i), now)
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func (a *analysis) acquired(c, id int, now instant) {
 	h := a.holdOf(c, o.lock)
 	a.expire(h, now)
 	o.before, o.stale, o.doubtful = h.depth, h.stale, h.doubtful
-	switch o.outcome {
+	switch o.outcome() {
 	case Info:
 		h.doubtful++
 	case OK:
@@ -259,12 +259,12 @@ func (a *analysis) releaseCalled(c, id int, now instant) {
 func (a *analysis) releaseReturned(c, id int, now instant) {
 	o := &a.operations[id]
 	h := a.holdOf(c, o.lock)
-	a.outlived(h, o, o.outcome != Info, now)
+	a.outlived(h, o, o.outcome() != Info, now)
 	switch {
-	case o.outcome == Fail:
+	case o.outcome() == Fail:
 		a.endAt(h, now, refused)
 		h.depth, h.stale = 0, 0
-	case o.outcome == Info:
+	case o.outcome() == Info:
 		h.doubtful++
 		if count := a.events[o.ret].Count; h.depth > 1 && count > 0 {
 			h.depth = min(h.depth, int32(min(count, 1<<30)))

@@ -21,7 +21,7 @@ func (a *analysis) judgeClobber(options Options) Verdict {
 			}
 			setter, set = none, none
 			if e.F == RecordSet {
-				setter, set = a.cause[i], i
+				setter, set = a.causeOf(i), i
 			}
 		}
 	}
@@ -42,13 +42,13 @@ func (a *analysis) judgeClobber(options Options) Verdict {
 // still under way nobody knows.
 func (a *analysis) clobbers(log *lockLog, k int) bool {
 	i := log.facts[k]
-	id := a.at[i]
+	id := a.operationAt(i)
 	if id == none {
-		return a.cause[i] != none // whose call was over
+		return a.causeOf(i) != none // whose call was over
 	}
 	o := &a.operations[id]
 	decided := o.ret != none || a.clients[o.client].crashed != none
-	return o.f != Release && (decided && o.outcome != OK || a.changesAgain(log, k, id))
+	return o.f() != Release && (decided && o.outcome() != OK || a.changesAgain(log, k, id))
 }
 
 // clobbered describes the fact i that wrote over the record which setter had set by the fact set.
@@ -62,10 +62,10 @@ func (a *analysis) clobbered(log *lockLog, i, setter, set int) Violation {
 	v.Text = fmt.Sprintf("at %s %s, which was not let in by that, %s the live record of %s in %s", seconds(e.Time),
 		a.sender(i, e), what, a.ownerName(e.Previous.Owner, setter), log.key)
 	positions, involved := []int{set, i}, []int{}
-	if id := a.at[i]; id != none {
+	if id := a.operationAt(i); id != none {
 		positions = append(positions, a.operations[id].call)
 	}
-	for _, c := range []int{a.cause[i], setter} {
+	for _, c := range []int{a.causeOf(i), setter} {
 		if c != none {
 			involved = append(involved, c)
 		}

@@ -19,7 +19,7 @@ func (a *analysis) judgeDeadlock(options Options) Verdict {
 	nested := 0
 	for id := range a.operations {
 		o := &a.operations[id]
-		if !o.acquires() || o.f == TryAcquire && !o.timed {
+		if !o.acquires() || o.f() == TryAcquire && !o.timed {
 			continue
 		}
 		g.advance(o.call)
@@ -164,7 +164,7 @@ func (g *waitGraph) waiting(client, position int) int {
 		return none
 	}
 	o := &g.a.operations[list[i]]
-	if !o.acquires() || o.f == TryAcquire && !o.timed || o.ret != none && o.ret < position {
+	if !o.acquires() || o.f() == TryAcquire && !o.timed || o.ret != none && o.ret < position {
 		return none
 	}
 	return list[i]

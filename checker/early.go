@@ -85,8 +85,8 @@ func (a *analysis) earlyTerms(log *lockLog, options Options, f *findings) (lease
 
 // refusedAt tells whether the request behind a fact was answered with a refusal.
 func (a *analysis) refusedAt(fact int) bool {
-	id := a.at[fact]
-	return id != none && a.operations[id].acquires() && a.operations[id].outcome == Fail
+	id := a.operationAt(fact)
+	return id != none && a.operations[id].acquires() && a.operations[id].outcome() == Fail
 }
 
 // clockFault is skew if a clock was tampered with before a position, and early expiry otherwise.
@@ -138,7 +138,7 @@ func calledBetween(calls []int, from, to int) bool {
 func (a *analysis) releasesOf(log *lockLog) map[int][]int {
 	calls := make(map[int][]int)
 	for _, id := range log.operations {
-		if o := &a.operations[id]; o.f == Release {
+		if o := &a.operations[id]; o.f() == Release {
 			calls[o.client] = append(calls[o.client], o.call)
 		}
 	}

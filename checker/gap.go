@@ -47,10 +47,10 @@ func (g *gapCheck) usable(log *lockLog, options Options) bool {
 	for _, id := range log.operations {
 		o := &g.a.operations[id]
 		c := g.client(o.client)
-		if c.unknown || leased && o.outcome == Info && o.acquires() {
+		if c.unknown || leased && o.outcome() == Info && o.acquires() {
 			return false
 		}
-		c.unknown = o.outcome == Info
+		c.unknown = o.outcome() == Info
 	}
 	return true
 }
@@ -72,8 +72,8 @@ func (g *gapCheck) judge(log *lockLog) int {
 		o := &g.a.operations[id]
 		c := g.client(o.client)
 		switch {
-		case o.outcome == Info:
-		case o.acquires() && o.outcome == OK:
+		case o.outcome() == Info:
+		case o.acquires() && o.outcome() == OK:
 			g.acquired(c, o, id)
 		case o.acquires():
 			g.refused(c, o, id)
@@ -118,7 +118,7 @@ func (g *gapCheck) acquired(c *gapClient, o *operation, id int) {
 
 // refused takes a try that was refused.
 func (g *gapCheck) refused(c *gapClient, o *operation, id int) {
-	if o.f != TryAcquire || o.timed || g.explained.has(id) {
+	if o.f() != TryAcquire || o.timed || g.explained.has(id) {
 		return
 	}
 	if c.depth > 0 {
@@ -138,7 +138,7 @@ func (g *gapCheck) refused(c *gapClient, o *operation, id int) {
 // released takes the answer to a release.
 func (g *gapCheck) released(c *gapClient, o *operation, id int) {
 	switch {
-	case (o.outcome == OK) != (c.depth > 0):
+	case (o.outcome() == OK) != (c.depth > 0):
 		g.offence = id // it freed what it did not hold, or was denied what it held
 	case c.depth > 1:
 		c.depth--
@@ -154,14 +154,14 @@ func (g *gapCheck) open(log *lockLog) int {
 	first := never
 	for _, id := range log.operations {
 		o := &g.a.operations[id]
-		if o.outcome != Info {
+		if o.outcome() != Info {
 			continue
 		}
 		c := g.client(o.client)
 		switch {
 		case o.acquires() && c.depth == 0:
 			first = min(first, o.call)
-		case o.f == Release && c.depth == 1:
+		case o.f() == Release && c.depth == 1:
 			g.holds[c.hold].releaseCalled = int32(o.call)
 		}
 	}

@@ -74,7 +74,7 @@ func (a *analysis) grantedAt(log *lockLog, id int, t *term) int {
 	first := max(o.call, t.from)
 	k := firstAfter(len(log.facts), func(i int) int { return log.facts[i] }, o.ret)
 	for k--; k >= 0 && log.facts[k] > first; k-- {
-		if a.at[log.facts[k]] == id {
+		if a.operationAt(log.facts[k]) == id {
 			return log.facts[k]
 		}
 	}

@@ -116,7 +116,7 @@ func (a *analysis) untried(grants int) (Verdict, bool) {
 		for _, id := range log.operations {
 			o := &a.operations[id]
 			switch {
-			case o.outcome == Info:
+			case o.outcome() == Info:
 			case first == none:
 				first = o.client
 			case first != o.client:
@@ -134,7 +134,7 @@ func (a *analysis) blind(log *lockLog, options Options) (string, bool) {
 	}
 	for _, id := range log.operations {
 		o := &a.operations[id]
-		if o.acquires() && o.outcome == OK && a.events[o.ret].Deadline == 0 {
+		if o.acquires() && o.outcome() == OK && a.events[o.ret].Deadline == 0 {
 			return fmt.Sprintf("nothing tells when the leases of %s end: record deadlines with the acquires, or the facts of "+
 				"the server", log.key), true
 		}
@@ -206,7 +206,7 @@ func (l *linearizer) countSteps(log *lockLog) int {
 			continue
 		}
 		n++
-		if leased && !l.options.Strict && o.acquires() && o.outcome == Info {
+		if leased && !l.options.Strict && o.acquires() && o.outcome() == Info {
 			n++
 		}
 	}
@@ -324,7 +324,7 @@ func (l *linearizer) confirm(
 
 func (l *linearizer) disagree(log *lockLog, x *step) Verdict {
 	return gaveUp(fmt.Sprintf("two checkers disagree about the %s of %s that returned at event %d: one of them is wrong",
-		l.a.operations[x.operation].f, log.key, l.a.events[x.ret].Index))
+		l.a.operations[x.operation].f(), log.key, l.a.events[x.ret].Index))
 }
 
 // firstIllegal finds the first return in a piece that Porcupine cannot explain.

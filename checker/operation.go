@@ -10,16 +10,18 @@ const none = -1
 
 // operation is one call with its return.
 type operation struct {
-	f       string
-	lock    int // in analysis.locks, none for operations on other things
-	client  int // in analysis.clients
-	call    int // position of the call in the history
-	ret     int // position of the return, none while open for ever
-	outcome Type
-	token   int64
-	timed   bool // a try that was ready to wait
+	lock   int // in analysis.locks, none for operations on other things
+	client int // in analysis.clients
+	call   int // position of the call in the history
+	ret    int // position of the return, none while open for ever
+	token  int64
 
-	// The client's own view, see claims.go. There are as many operations as it takes to make their size matter.
+	// There may be a million operations, so their size matters: words are kept as their places in operationWords and
+	// outcomeWords.
+	word, result uint8
+	timed        bool // a try that was ready to wait
+
+	// The client's own view, see claims.go.
 	before int32 // levels held when it was called
 	after  int32 // levels held once it had returned
 	// stale counts the levels whose hold had ended by itself before the call.
@@ -29,7 +31,29 @@ type operation struct {
 	claim    int32 // the claim that was open at the call of a release or after an acquire, in lockLog.claims
 }
 
-func (o *operation) acquires() bool { return o.f == Acquire || o.f == TryAcquire }
+// The words that operations are about, and their outcomes; the first of each stands for any other.
+var (
+	operationWords = [...]string{"", Acquire, TryAcquire, Release, Write}
+	outcomeWords   = [...]Type{"", OK, Fail, Info}
+)
+
+// f says what the operation is about, in the words of events.
+func (o *operation) f() string { return operationWords[o.word] }
+
+// outcome is what came of it.
+func (o *operation) outcome() Type { return outcomeWords[o.result] }
+
+// placeOf finds a word among those that operations know, 0 when it is none.
+func placeOf[W comparable](words []W, word W) uint8 {
+	for i := range words {
+		if words[i] == word {
+			return uint8(i)
+		}
+	}
+	return 0
+}
+
+func (o *operation) acquires() bool { return o.f() == Acquire || o.f() == TryAcquire }
 
 // client is one process.
 type client struct {
@@ -66,8 +90,8 @@ type analysis struct {
 	byNode     map[string]*machine
 	byOwner    map[string][]int
 	operations []operation
-	at         []int // for each event: the operation that it calls or returns, or that caused the fact; none
-	cause      []int // for each fact: the client that caused it, none when nobody knows
+	at         []int32 // see operationAt
+	cause      []int32 // see causeOf
 	locks      []*lockLog
 	byKey      map[string]int
 	latest     int // the lock that lockOf found last
@@ -101,8 +125,8 @@ func analyse(h *History) *analysis {
 		byNode:     make(map[string]*machine),
 		byOwner:    make(map[string][]int),
 		byKey:      make(map[string]int),
-		at:         make([]int, len(h.Events)),
-		cause:      make([]int, len(h.Events)),
+		at:         make([]int32, len(h.Events)),
+		cause:      make([]int32, len(h.Events)),
 		healed:     none,
 		end:        none,
 	}
@@ -136,6 +160,12 @@ func analyse(h *History) *analysis {
 	}
 	return a
 }
+
+// operationAt is the operation that an event calls or returns, or that caused the fact; none where there is none.
+func (a *analysis) operationAt(i int) int { return int(a.at[i]) }
+
+// causeOf is the client that caused a fact; none when nobody knows.
+func (a *analysis) causeOf(i int) int { return int(a.cause[i]) }
 
 // sortLocks puts the locks in order of their names, which is the order of all reports, and drops the names that
 // only facts mention: they are not locks.
@@ -248,16 +278,16 @@ func (a *analysis) clientEvent(i int, e *Event) {
 	case e.Type == Invoke:
 		a.call(i, e, c)
 	default:
-		a.at[i] = p.open
+		a.at[i] = int32(p.open)
 		o := &a.operations[p.open]
-		o.ret, o.outcome = i, e.Type
+		o.ret, o.result = i, placeOf(outcomeWords[:], e.Type)
 		if e.Token != 0 {
 			o.token = e.Token
 		}
 		if o.lock != none {
 			log := a.locks[o.lock]
 			log.returns = append(log.returns, p.open)
-			if o.acquires() && o.outcome == OK {
+			if o.acquires() && o.outcome() == OK {
 				log.grants++
 			}
 		}
@@ -268,7 +298,8 @@ func (a *analysis) clientEvent(i int, e *Event) {
 // call opens an operation.
 func (a *analysis) call(i int, e *Event, c int) {
 	o := operation{
-		f: e.F, lock: none, client: c, call: i, ret: none, outcome: Info, token: e.Token, timed: e.Wait > 0, claim: none,
+		word: placeOf(operationWords[:], e.F), lock: none, client: c, call: i, ret: none,
+		result: placeOf(outcomeWords[:], Info), token: e.Token, timed: e.Wait > 0, claim: none,
 	}
 	id := len(a.operations)
 	m := a.clients[c].machine
@@ -281,7 +312,7 @@ func (a *analysis) call(i int, e *Event, c int) {
 		m.writes = append(m.writes, id)
 	}
 	a.operations = append(a.operations, o)
-	a.at[i] = id
+	a.at[i] = int32(id)
 	a.clients[c].open = id
 	m.open = append(m.open, id)
 }
@@ -319,7 +350,7 @@ func (a *analysis) recordFact(i int, e *Event) {
 	for _, id := range m.open {
 		if o := &a.operations[id]; o.lock == lock {
 			candidates++
-			a.at[i], a.cause[i] = id, o.client
+			a.at[i], a.cause[i] = int32(id), int32(o.client)
 			if owner := a.clients[o.client].owner; owner != "" && owner == e.Owner {
 				return
 			}
@@ -327,7 +358,7 @@ func (a *analysis) recordFact(i int, e *Event) {
 	}
 	switch candidates {
 	case 0:
-		a.cause[i] = m.clients[len(m.clients)-1]
+		a.cause[i] = int32(m.clients[len(m.clients)-1])
 	case 1:
 	default:
 		a.at[i], a.cause[i] = none, none
@@ -337,13 +368,13 @@ func (a *analysis) recordFact(i int, e *Event) {
 // servedFact notes where the server executed a request. One that names no call on this lock is left out.
 func (a *analysis) servedFact(i int, e *Event) {
 	call := a.positionOf(e.Call, i)
-	if call == none || a.at[call] == none || a.operations[a.at[call]].call != call {
+	if call == none || a.operationAt(call) == none || a.operations[a.operationAt(call)].call != call {
 		return
 	}
-	if o := &a.operations[a.at[call]]; o.lock != none && a.locks[o.lock].key == e.Key {
+	if o := &a.operations[a.operationAt(call)]; o.lock != none && a.locks[o.lock].key == e.Key {
 		log := a.locks[o.lock]
 		log.served = append(log.served, i)
-		a.at[i], a.cause[i] = a.at[call], o.client
+		a.at[i], a.cause[i] = a.at[call], int32(o.client)
 	}
 }
 

@@ -168,9 +168,9 @@ func (q *doors) lostPlace(a *analysis, c *client, creates []int) int {
 // does a single attempt, which stands in no queue. One that is still open when the workload ends has waited until then.
 func (a *analysis) contends(o *operation) (entry int, entered, ok bool) {
 	switch {
-	case !o.acquires() || o.f == TryAcquire && !o.timed || o.before > 0:
+	case !o.acquires() || o.f() == TryAcquire && !o.timed || o.before > 0:
 		return none, false, false
-	case o.outcome == OK:
+	case o.outcome() == OK:
 		return o.ret, true, true
 	case a.end != none && o.call < a.end && (o.ret == none || o.ret > a.end) && a.clients[o.client].crashed == none:
 		return a.end, false, true

@@ -166,8 +166,8 @@ func (a *analysis) judgeRemains(log *lockLog, to instant, bound time.Duration, f
 	}
 	v := Violation{Kind: KindRemains, Key: log.key, From: deadline, To: to.time, Events: a.indices(i)}
 	v.Text = fmt.Sprintf("the record of %s in %s was over at %s and was still there at the end, at %s",
-		a.ownerName(e.Record.Owner, a.cause[i]), log.key, seconds(deadline), seconds(to.time))
-	if c := a.cause[i]; c != none {
+		a.ownerName(e.Record.Owner, a.causeOf(i)), log.key, seconds(deadline), seconds(to.time))
+	if c := a.causeOf(i); c != none {
 		a.involve(&v, c)
 	}
 	f.add(v)

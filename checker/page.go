@@ -171,7 +171,7 @@ func (p *page) describe(x *step) string {
 		}
 		return "lease of " + join(owners) + " ends"
 	}
-	asked, answer := p.a.operations[x.operation].f, ""
+	asked, answer := p.a.operations[x.operation].f(), ""
 	switch {
 	case x.optional():
 		answer = "?"

@@ -68,8 +68,8 @@ func (s *permitSweep) called(o *operation) bool {
 	if c.unknown {
 		return false
 	}
-	c.unknown = o.outcome == Info
-	if o.f == Release && o.outcome != Fail && c.has > 0 {
+	c.unknown = o.outcome() == Info
+	if o.f() == Release && o.outcome() != Fail && c.has > 0 {
 		if s.taken == s.permits {
 			s.full = o.call
 		}
@@ -82,8 +82,8 @@ func (s *permitSweep) called(o *operation) bool {
 func (s *permitSweep) returned(o *operation, id int) (wrong, unsure bool) {
 	c := s.client(o.client)
 	switch {
-	case o.outcome == Info:
-	case o.acquires() && o.outcome == OK:
+	case o.outcome() == Info:
+	case o.acquires() && o.outcome() == OK:
 		c.has++
 		s.taken++
 		if s.taken == s.permits {
@@ -92,7 +92,7 @@ func (s *permitSweep) returned(o *operation, id int) (wrong, unsure bool) {
 		return s.taken > s.permits, false
 	case o.acquires():
 		return false, o.says(s.explained.has(id)) && s.full < o.call
-	case o.outcome == OK:
+	case o.outcome() == OK:
 		c.has--
 		return c.has < 0, false
 	default:

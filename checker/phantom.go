@@ -14,7 +14,7 @@ func (a *analysis) judgePhantoms(options Options) Verdict {
 	for _, log := range a.locks {
 		told = told || len(log.facts) > 0 || len(log.served) > 0
 		for _, id := range log.operations {
-			if a.operations[id].outcome == Fail {
+			if a.operations[id].outcome() == Fail {
 				refusals++
 			}
 		}
@@ -41,7 +41,7 @@ func (a *analysis) phantomRecords(log *lockLog, f *findings) {
 	var calls map[int][]int // operations of each client, made when first needed
 	for k := range log.terms {
 		t := &log.terms[k]
-		if id := a.at[t.from]; id != none {
+		if id := a.operationAt(t.from); id != none {
 			if o := &a.operations[id]; a.refusedAt(t.from) && t.to > o.ret && a.termIsOf(t, o.client) {
 				f.add(a.phantom(log, o, t.from))
 			}
@@ -59,7 +59,7 @@ func (a *analysis) phantomRecords(log *lockLog, f *findings) {
 			continue
 		}
 		o := &a.operations[list[i]]
-		if o.acquires() && o.outcome == Fail && o.ret < t.from && o.doubtful == 0 && o.after == 0 && o.stale == 0 {
+		if o.acquires() && o.outcome() == Fail && o.ret < t.from && o.doubtful == 0 && o.after == 0 && o.stale == 0 {
 			f.add(a.phantom(log, o, t.from))
 		}
 	}
@@ -80,11 +80,11 @@ func (a *analysis) callsOf(log *lockLog) map[int][]int {
 func (a *analysis) phantomReleases(log *lockLog, f *findings) {
 	for k := range log.terms {
 		t := &log.terms[k]
-		if t.ending != given || a.at[t.to] == none || lapsedBefore(&a.events[t.to]) {
+		if t.ending != given || a.operationAt(t.to) == none || lapsedBefore(&a.events[t.to]) {
 			continue
 		}
-		o := &a.operations[a.at[t.to]]
-		if o.f == Release && o.outcome == Fail && o.before > 0 && a.termIsOf(t, o.client) {
+		o := &a.operations[a.operationAt(t.to)]
+		if o.f() == Release && o.outcome() == Fail && o.before > 0 && a.termIsOf(t, o.client) {
 			f.add(a.phantom(log, o, t.to))
 		}
 	}
@@ -93,7 +93,7 @@ func (a *analysis) phantomReleases(log *lockLog, f *findings) {
 // phantomAnswers compares what the server decided about the requests of a lock with what their callers were told.
 func (a *analysis) phantomAnswers(log *lockLog, f *findings) {
 	for _, i := range log.served {
-		if o := &a.operations[a.at[i]]; a.events[i].Type == OK && o.outcome == Fail {
+		if o := &a.operations[a.operationAt(i)]; a.events[i].Type == OK && o.outcome() == Fail {
 			f.add(a.phantom(log, o, i))
 		}
 	}
@@ -113,7 +113,7 @@ func (a *analysis) phantom(log *lockLog, o *operation, fact int) Violation {
 	case e.F == RecordGone:
 		what = "its request had removed its record"
 	}
-	v.Text = fmt.Sprintf("the %s of %s by %s was refused at %s, but %s", o.f, log.key, a.name(o.client), seconds(ret.Time),
+	v.Text = fmt.Sprintf("the %s of %s by %s was refused at %s, but %s", o.f(), log.key, a.name(o.client), seconds(ret.Time),
 		what)
 	v.Events = a.indices(o.call, o.ret, fact)
 	a.involve(&v, o.client)

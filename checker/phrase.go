@@ -30,7 +30,7 @@ func (a *analysis) phrase(log *lockLog, lock model.Model, lease time.Duration, e
 	case model.Takeover:
 		p.takeovers = make(map[int][]int32)
 		for _, l := range log.lapses {
-			if id := a.at[l.position]; id != none && a.operations[id].acquires() {
+			if id := a.operationAt(l.position); id != none && a.operations[id].acquires() {
 				p.takeovers[id] = l.owners()
 			}
 		}
@@ -50,30 +50,30 @@ func (l *lapse) owners() []int32 {
 // says tells whether an operation constrains the lock object. Refusals do not where the lock was waited for until the
 // time ran out, or where the record on the server explains them.
 func (o *operation) says(explained bool) bool {
-	return !o.acquires() || o.outcome != Fail || o.f == TryAcquire && !o.timed && !explained
+	return !o.acquires() || o.outcome() != Fail || o.f() == TryAcquire && !o.timed && !explained
 }
 
 // operation puts one operation. It is false for what constrains nothing.
 func (p *phrasing) operation(id int) (model.Operation, bool) {
 	o := &p.a.operations[id]
-	x := model.Operation{Client: int32(o.client), Token: o.token, Lenient: o.outcome == Info}
+	x := model.Operation{Client: int32(o.client), Token: o.token, Lenient: o.outcome() == Info}
 	if !o.says(p.explained.has(id)) {
 		return x, false
 	}
 	switch {
-	case o.acquires() && o.outcome == Fail:
+	case o.acquires() && o.outcome() == Fail:
 		x.Action = model.Refuse
 	case o.acquires():
 		x.Action = model.Acquire
 		if owners, known := p.takeovers[id]; known {
 			x.Action, x.Owners = model.TakeOver, owners
 		}
-	case o.outcome == Fail:
+	case o.outcome() == Fail:
 		x.Action = model.Deny
 	default:
 		x.Action = model.Release
 		// A release whose hold had ended by itself may find the lock held or not.
-		if p.lapses && o.outcome == OK && o.before == 0 && o.stale > 0 {
+		if p.lapses && o.outcome() == OK && o.before == 0 && o.stale > 0 {
 			x.Lenient = true
 		}
 	}
@@ -86,7 +86,7 @@ func (p *phrasing) operation(id int) (model.Operation, bool) {
 // timesOf tells when an operation took effect and how long its hold lasts.
 func (p *phrasing) timesOf(o *operation) *model.Times {
 	t := &model.Times{Called: p.a.events[o.call].Time, Lease: p.lease}
-	if o.ret != none && o.outcome != Info {
+	if o.ret != none && o.outcome() != Info {
 		t.Returned = p.a.events[o.ret].Time
 		if deadline := p.a.events[o.ret].Deadline; deadline > t.Called && p.lease == 0 {
 			t.Lease = deadline - t.Called
@@ -107,7 +107,7 @@ func (p *phrasing) steps() []step {
 		if x, says := p.operation(id); says {
 			o := &p.a.operations[id]
 			s := step{Operation: x, operation: id, call: o.call, ret: o.ret}
-			if o.outcome == Info {
+			if o.outcome() == Info {
 				s.ret = none
 			}
 			steps = append(steps, s)

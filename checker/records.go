@@ -47,7 +47,7 @@ func (a *analysis) findLapses(log *lockLog) {
 		}
 		setter = none
 		if e.F == RecordSet {
-			setter = a.cause[i]
+			setter = a.causeOf(i)
 		}
 	}
 }
@@ -60,14 +60,14 @@ func (a *analysis) continues(i int, e *Event) bool {
 		return false
 	}
 	var o *operation
-	if id := a.at[i]; id != none {
+	if id := a.operationAt(i); id != none {
 		o = &a.operations[id]
 	}
 	if e.F == RecordSet {
 		fresh := o != nil && o.acquires() && e.Record != nil && e.Record.Count <= 1
 		return e.Record != nil && e.Record.Owner == e.Previous.Owner && !fresh
 	}
-	return e.Owner == e.Previous.Owner && o != nil && o.f == Release && o.outcome == OK
+	return e.Owner == e.Previous.Owner && o != nil && o.f() == Release && o.outcome() == OK
 }
 
 // ownersOf finds the clients that a record may name: those of its owner and the one that set it.

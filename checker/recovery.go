@@ -64,7 +64,7 @@ func (a *analysis) judgePending(o *operation, m *aftermath, f *findings) time.Du
 	}
 	call := &a.events[o.call]
 	v := Violation{Kind: KindPending, Key: call.Key, From: m.from.time, To: end.time}
-	v.Text = fmt.Sprintf("the %s of %s by %s, called at %s, was under way at the heal and for %s after it", o.f, call.Key,
+	v.Text = fmt.Sprintf("the %s of %s by %s, called at %s, was under way at the heal and for %s after it", o.f(), call.Key,
 		a.name(o.client), seconds(call.Time), seconds(took))
 	positions := []int{o.call, a.healed}
 	if !cutOff {
@@ -120,12 +120,12 @@ func (a *analysis) judgeErrors(log *lockLog, f *findings) {
 			rows[o.client] = r
 			asking = append(asking, o.client)
 		}
-		r.got = r.got || o.outcome == OK
+		r.got = r.got || o.outcome() == OK
 		if o.call < a.healed {
 			continue
 		}
 		r.answered++
-		if o.outcome != Info {
+		if o.outcome() != Info {
 			r.row = nil
 			continue
 		}

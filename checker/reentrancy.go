@@ -30,7 +30,7 @@ func (a *analysis) judgeReentrancy(options Options) Verdict {
 func (a *analysis) nested(log *lockLog) int {
 	n := 0
 	for _, id := range log.operations {
-		if o := &a.operations[id]; o.acquires() && o.outcome == OK && o.before > 0 {
+		if o := &a.operations[id]; o.acquires() && o.outcome() == OK && o.before > 0 {
 			n++
 		}
 	}
@@ -41,12 +41,12 @@ func (a *analysis) nested(log *lockLog) int {
 func (a *analysis) freedInside(log *lockLog, f *findings) {
 	for k := range log.terms {
 		t := &log.terms[k]
-		if t.ending != given || a.at[t.to] == none {
+		if t.ending != given || a.operationAt(t.to) == none {
 			continue
 		}
-		o := &a.operations[a.at[t.to]]
-		unsure := o.outcome != OK && (o.doubtful > 0 || o.outcome == Fail)
-		if o.f != Release || o.before < 2 || o.stale > 0 || o.claim == none || unsure {
+		o := &a.operations[a.operationAt(t.to)]
+		unsure := o.outcome() != OK && (o.doubtful > 0 || o.outcome() == Fail)
+		if o.f() != Release || o.before < 2 || o.stale > 0 || o.claim == none || unsure {
 			continue
 		}
 		e := &a.events[t.to]
@@ -63,12 +63,12 @@ func (a *analysis) freedInside(log *lockLog, f *findings) {
 // record, as far as the record tells.
 func (a *analysis) counts(log *lockLog, f *findings) {
 	for k, i := range log.facts {
-		id := a.at[i]
+		id := a.operationAt(i)
 		if id == none || a.events[i].F == RecordGone {
 			continue
 		}
 		o := &a.operations[id]
-		if o.outcome != OK || o.stale > 0 || !o.acquires() && o.before == 0 || a.changesAgain(log, k, id) {
+		if o.outcome() != OK || o.stale > 0 || !o.acquires() && o.before == 0 || a.changesAgain(log, k, id) {
 			continue
 		}
 		e := &a.events[i]
@@ -86,7 +86,7 @@ func (a *analysis) counts(log *lockLog, f *findings) {
 		}
 		v := Violation{Kind: KindWrongCount, Key: log.key}
 		v.Text = fmt.Sprintf("after its %s at %s %s holds %s of %s but its record counts %d",
-			o.f, seconds(a.events[o.ret].Time), a.name(o.client), plural(int(o.after), "level"), log.key, count)
+			o.f(), seconds(a.events[o.ret].Time), a.name(o.client), plural(int(o.after), "level"), log.key, count)
 		a.addAnswer(f, v, o, i)
 	}
 }
@@ -96,7 +96,7 @@ func (a *analysis) counts(log *lockLog, f *findings) {
 func (a *analysis) changesAgain(log *lockLog, k, id int) bool {
 	ret := a.operations[id].ret
 	for k++; k < len(log.facts) && (ret == none || log.facts[k] < ret); k++ {
-		if a.at[log.facts[k]] == id {
+		if a.operationAt(log.facts[k]) == id {
 			return true
 		}
 	}

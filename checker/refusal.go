@@ -24,7 +24,7 @@ func (a *analysis) judgeRefusals(options Options) Verdict {
 		ends, decided := latestEnds(possible), a.decisions(log)
 		for _, id := range log.operations {
 			o := &a.operations[id]
-			if o.f != TryAcquire || o.outcome != Fail || o.timed || o.before > 0 || o.stale > 0 {
+			if o.f() != TryAcquire || o.outcome() != Fail || o.timed || o.before > 0 || o.stale > 0 {
 				continue
 			}
 			refusals++
@@ -61,7 +61,7 @@ func (a *analysis) falseRefusal(log *lockLog, o *operation) Violation {
 func (a *analysis) decisions(log *lockLog) map[int]int {
 	at := make(map[int]int)
 	for _, i := range log.served {
-		if id := a.at[i]; a.events[i].Type == Fail && a.operations[id].f == TryAcquire {
+		if id := a.operationAt(i); a.events[i].Type == Fail && a.operations[id].f() == TryAcquire {
 			at[id] = i
 		}
 	}
@@ -114,10 +114,10 @@ func (a *analysis) possibleHolds(log *lockLog) []stretch {
 		o := &a.operations[id]
 		k, has := pending[o.client]
 		switch {
-		case o.acquires() && o.outcome != Fail && !has:
+		case o.acquires() && o.outcome() != Fail && !has:
 			pending[o.client] = len(list)
 			list = append(list, stretch{o.call, math.MaxInt})
-		case o.f == Release && has && (o.outcome == Fail || o.outcome == OK && o.after == 0 && o.stale == 0):
+		case o.f() == Release && has && (o.outcome() == Fail || o.outcome() == OK && o.after == 0 && o.stale == 0):
 			list[k].to = o.ret
 			delete(pending, o.client)
 		}

@@ -43,11 +43,11 @@ func (a *analysis) foreignReleases(log *lockLog, f *findings) {
 				map[bool]string{true: "replaced", false: "removed"}[e.F == RecordSet], log.key,
 				a.ownerName(e.Previous.Owner, setter))
 			positions := []int{set, i}
-			if id := a.at[i]; id != none {
+			if id := a.operationAt(i); id != none {
 				positions = append(positions, a.operations[id].call)
 			}
 			v.Events = a.indices(positions...)
-			for _, c := range []int{a.cause[i], setter} {
+			for _, c := range []int{a.causeOf(i), setter} {
 				if c != none {
 					a.involve(&v, c)
 				}
@@ -56,7 +56,7 @@ func (a *analysis) foreignReleases(log *lockLog, f *findings) {
 		}
 		setter, set = none, none
 		if e.F == RecordSet {
-			setter, set = a.cause[i], i
+			setter, set = a.causeOf(i), i
 		}
 	}
 }
@@ -66,9 +66,9 @@ func (a *analysis) foreign(i int, e *Event, setter int) bool {
 		return false
 	}
 	releases, worked := false, false
-	if id := a.at[i]; id != none {
-		releases = a.operations[id].f == Release
-		worked = releases && a.operations[id].outcome == OK
+	if id := a.operationAt(i); id != none {
+		releases = a.operations[id].f() == Release
+		worked = releases && a.operations[id].outcome() == OK
 	}
 	if e.F == RecordSet {
 		return releases
@@ -81,7 +81,7 @@ func (a *analysis) foreign(i int, e *Event, setter int) bool {
 
 // ownRecord tells whether the record that fact i replaced or removed may have been the sender's own.
 func (a *analysis) ownRecord(i int, e *Event, setter int) bool {
-	cause := a.cause[i]
+	cause := a.causeOf(i)
 	requester := e.Owner
 	if requester == "" && cause != none {
 		requester = a.clients[cause].owner
@@ -98,7 +98,7 @@ func (a *analysis) ownRecord(i int, e *Event, setter int) bool {
 
 // sender renders who sent the request behind a fact.
 func (a *analysis) sender(i int, e *Event) string {
-	if c := a.cause[i]; c != none {
+	if c := a.causeOf(i); c != none {
 		return a.name(c)
 	}
 	return e.Node
@@ -109,25 +109,25 @@ func (a *analysis) answers(log *lockLog, promises Promises, f *findings) int {
 	answered := 0
 	for _, id := range log.operations {
 		o := &a.operations[id]
-		if o.f != Release || o.outcome == Info {
+		if o.f() != Release || o.outcome() == Info {
 			continue
 		}
 		answered++
 		switch {
-		case o.outcome == OK && o.before == 0 && o.stale == 0 && o.doubtful == 0:
+		case o.outcome() == OK && o.before == 0 && o.stale == 0 && o.doubtful == 0:
 			v := Violation{Kind: KindReleaseWithoutHold, Key: log.key}
 			v.Text = fmt.Sprintf("%s released %s at %s without holding it, and was told that it had",
 				a.name(o.client), log.key, seconds(a.events[o.ret].Time))
 			a.addAnswer(f, v, o)
-		case promises.LossTold && o.outcome == OK && (o.stale > 0 || o.before == 1):
+		case promises.LossTold && o.outcome() == OK && (o.stale > 0 || o.before == 1):
 			if taken := a.takenOver(log, o); taken != none {
 				v := Violation{Kind: KindLossUntold, Key: log.key}
-				next := a.ownerName(a.events[taken].Record.Owner, a.cause[taken])
+				next := a.ownerName(a.events[taken].Record.Owner, a.causeOf(taken))
 				v.Text = fmt.Sprintf("%s released %s at %s and was told that all is well, but %s had taken it over at %s",
 					a.name(o.client), log.key, seconds(a.events[o.ret].Time), next, seconds(a.events[taken].Time))
 				a.addAnswer(f, v, o, taken)
 			}
-		case o.outcome == Fail && o.before > 0 && o.doubtful == 0 && !a.excused(log, o):
+		case o.outcome() == Fail && o.before > 0 && o.doubtful == 0 && !a.excused(log, o):
 			held := &log.claims[o.claim]
 			v := Violation{Kind: KindHolderRefused, Key: log.key}
 			v.Text = fmt.Sprintf("%s held %s since %s and was told at %s that it is not the owner",

@@ -62,7 +62,7 @@ func (a *analysis) specify(log *lockLog, options Options, explained refusals) *s
 		}
 		o := &a.operations[id]
 		s := step{Operation: x, operation: id, call: o.call, ret: o.ret}
-		if o.outcome == Info {
+		if o.outcome() == Info {
 			s.ret = none
 		}
 		if lapses {
@@ -136,7 +136,7 @@ func (a *analysis) explainedRefusals() refusals {
 			for next < len(log.facts) && log.facts[next] < o.call {
 				next++
 			}
-			if o.f == TryAcquire && o.outcome == Fail {
+			if o.f() == TryAcquire && o.outcome() == Fail {
 				explained[id] = a.explains(log, next, o)
 			}
 		}
@@ -147,7 +147,7 @@ func (a *analysis) explainedRefusals() refusals {
 // explains tells whether the record explains a refusal; next is the first fact after its call.
 func (a *analysis) explains(log *lockLog, next int, o *operation) bool {
 	if next > 0 {
-		if before := log.facts[next-1]; a.events[before].F == RecordSet && a.cause[before] != o.client {
+		if before := log.facts[next-1]; a.events[before].F == RecordSet && a.causeOf(before) != o.client {
 			return true
 		}
 	}

@@ -105,7 +105,7 @@ func (f *termFinder) set(i int, e *Event) {
 	}
 	f.open = append(f.open, len(f.log.terms))
 	f.log.terms = append(f.log.terms, term{
-		owner: owner, client: f.a.clientNamed(owner, f.a.cause[i]), from: i, last: i, to: forever, over: leaseOver(e),
+		owner: owner, client: f.a.clientNamed(owner, f.a.causeOf(i)), from: i, last: i, to: forever, over: leaseOver(e),
 	})
 }
 
@@ -118,7 +118,7 @@ func (f *termFinder) replaced(i int, e *Event, t *term) termEnding {
 		}
 		return lapsed
 	}
-	if id := f.a.at[i]; id != none && f.a.operations[id].f == Release {
+	if id := f.a.operationAt(i); id != none && f.a.operations[id].f() == Release {
 		if f.a.ownRecord(i, e, t.client) {
 			return given
 		}

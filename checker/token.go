@@ -60,7 +60,7 @@ func (a *analysis) anyName(set map[int]bool) string {
 func (a *analysis) insideHolds(log *lockLog, f *findings) {
 	for _, id := range log.operations {
 		o := &a.operations[id]
-		if !o.acquires() || o.outcome != OK || o.claim == none || o.before == 0 {
+		if !o.acquires() || o.outcome() != OK || o.claim == none || o.before == 0 {
 			continue
 		}
 		c := &log.claims[o.claim]
@@ -170,7 +170,7 @@ func (a *analysis) tokensGiven(log *lockLog) (given map[int64]int, first int) {
 	given, first = make(map[int64]int), forever
 	for _, id := range log.operations {
 		o := &a.operations[id]
-		if !o.acquires() || o.outcome != OK || o.token == 0 {
+		if !o.acquires() || o.outcome() != OK || o.token == 0 {
 			continue
 		}
 		if at, told := given[o.token]; !told || o.ret < at {

@@ -94,7 +94,7 @@ func (t *trimmer) group() {
 	place := make(map[int]int) // by operation
 	var units [][]int
 	for i := range a.events {
-		id := a.at[i]
+		id := a.operationAt(i)
 		if k, known := place[id]; id != none && known {
 			units[k] = append(units[k], i)
 			continue

@@ -22,7 +22,7 @@ func (a *analysis) judgeWakeUps(options Options) Verdict {
 		for _, w := range waiting {
 			if w.cutOff {
 				cutOff++
-			} else if a.operations[w.operation].outcome == OK {
+			} else if a.operations[w.operation].outcome() == OK {
 				entered++
 			}
 		}
@@ -108,7 +108,7 @@ func (a *analysis) blocked(log *lockLog, waits []wait, g *gap) bool {
 	if r := a.events[at].Record; r != nil {
 		owner = r.Owner
 	}
-	t := term{owner: owner, client: a.clientNamed(owner, a.cause[at])}
+	t := term{owner: owner, client: a.clientNamed(owner, a.causeOf(at))}
 	// Waits come in the order of their beginnings. Few of those that began long before a gap reach into it, but nothing
 	// bounds how long before.
 	k := sort.Search(len(waits), func(k int) bool { return !waits[k].start.before(g.to) })
@@ -176,7 +176,7 @@ func (a *analysis) recordIn(log *lockLog, g *gap) (string, int) {
 	if e.Record != nil {
 		owner, count = e.Record.Owner, e.Record.Count
 	}
-	text := "its record named " + a.ownerName(owner, a.cause[i])
+	text := "its record named " + a.ownerName(owner, a.causeOf(i))
 	if count > 0 {
 		text += fmt.Sprintf(" (count %d)", count)
 	}

@@ -36,12 +36,12 @@ func (p *phrasing) witness(places []int32) replay {
 		for ; fact < len(p.log.facts) && p.log.facts[fact] < i; fact++ {
 			recorded = a.events[p.log.facts[fact]].F == RecordSet
 		}
-		id := a.at[i]
+		id := a.operationAt(i)
 		x, says := p.operation(id)
 		if !says || x.Action == model.Refuse && recorded {
 			continue
 		}
-		if a.operations[id].outcome == Info {
+		if a.operations[id].outcome() == Info {
 			if a.events[i].Type != OK {
 				continue
 			}
@@ -103,7 +103,7 @@ func (p *phrasing) latestAcquire(state model.State, i int) []int {
 	}
 	for k := sort.SearchInts(p.log.served, i) - 1; k >= 0; k-- {
 		at := p.log.served[k]
-		o := &p.a.operations[p.a.at[at]]
+		o := &p.a.operations[p.a.operationAt(at)]
 		if int32(o.client) == owned.Holder() && o.acquires() && p.a.events[at].Type == OK {
 			return []int{o.call, at}
 		}
@@ -121,15 +121,15 @@ func (p *phrasing) placed(places []int32) bool {
 		places[id] = none
 	}
 	for _, i := range p.log.served {
-		id := a.at[i]
+		id := a.operationAt(i)
 		o := &a.operations[id]
-		if places[id] != none || o.outcome != Info && i > o.ret {
+		if places[id] != none || o.outcome() != Info && i > o.ret {
 			return false
 		}
 		places[id] = int32(i)
 	}
 	for _, id := range p.log.operations {
-		if places[id] != none || a.operations[id].outcome == Info {
+		if places[id] != none || a.operations[id].outcome() == Info {
 			continue
 		}
 		if _, says := p.operation(id); says {

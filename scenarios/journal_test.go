@@ -30,7 +30,7 @@ func made(t task) seedResult {
 	case t.Seed%29 == 3:
 		result.Error = "it got stuck"
 	}
-	result.Verdicts = []seedVerdict{verdict, {Property: checker.Liveness, Result: checker.Holds}}
+	result.Verdicts = []seedVerdict{verdict, {Property: checker.LostWakeUp, Result: checker.Holds}}
 	return result
 }
 
@@ -312,7 +312,7 @@ func FuzzJournal(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(text, []byte(`{"row":0,"place":0,"seed":1,"hash":5,"verdicts":[{"property":"liveness","result":"holds"}]}`+"\n"))
+	f.Add(text, []byte(`{"row":0,"place":0,"seed":1,"hash":5,"verdicts":[{"property":"lost-wakeup","result":"holds"}]}`+"\n"))
 	f.Add(text, []byte(`{"row":1,"place":3,"again":true,"seed":4,"hash":5,"error":"x"}`+"\n{"))
 	f.Add([]byte("{}"), []byte("\n"))
 	f.Fuzz(func(t *testing.T, campaign, results []byte) {

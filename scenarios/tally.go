@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -62,13 +63,19 @@ func (t *tally) count(at First, result *seedResult) {
 	if t.row.Marks == nil {
 		t.row.Marks = make([]int, len(strategy.AllMarks()))
 	}
-	for i, times := range result.Marks {
+	for i, times := range result.Marks[:min(len(result.Marks), len(t.row.Marks))] {
 		if times > 0 {
 			t.row.Marks[i]++
 		}
 	}
 	for _, v := range result.Verdicts {
 		i := slices.IndexFunc(t.row.Properties, func(p PropertyTally) bool { return p.Property == v.Property })
+		if i < 0 {
+			t.row.Failures = append(t.row.Failures, Remark{
+				result.Seed, fmt.Sprintf("it has a verdict on %q, which is no property", v.Property),
+			})
+			continue
+		}
 		t.row.Properties[i].count(at, v)
 	}
 	for _, m := range result.Mechanisms {

