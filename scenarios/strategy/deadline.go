@@ -128,5 +128,5 @@ func (p *deadline) meeting(near time.Duration, allowed sim.Range) time.Duration 
 func miss(stream *sim.Stream) time.Duration {
 	const doublings = 6
 	most := int64(tick) << stream.Between(0, doublings)
-	return time.Duration(stream.Between(-most, most/2))
+	return time.Duration(stream.Between(-most, most))
 }
