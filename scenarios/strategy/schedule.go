@@ -62,6 +62,7 @@ type pause struct {
 	drawn   time.Duration
 	settled bool          // deadline: it has been decided whether to steer it
 	takes   time.Duration // deadline: how long it is if so
+	planned time.Duration // how long it is by what was decided last
 }
 
 func newSchedule(p policy) *Schedule {
@@ -131,6 +132,7 @@ type Thread struct {
 	name      string
 	stream    *sim.Stream
 	counts    map[string]int
+	open      *pause // the wait that is under way, or that the end of its machine cut off
 	decisions []Decision
 }
 
@@ -158,19 +160,22 @@ const looks = 16
 // as the schedule decides.
 func (t *Thread) Wait(allowed sim.Range, drawn time.Duration, sleep func(time.Duration)) {
 	p := t.pause(Wait, allowed, drawn)
+	p.planned, t.open = drawn, p
 	slice := max((allowed.Max-allowed.Min)/looks, tick)
 	p.elapsed = allowed.Min
 	if p.elapsed > 0 {
 		sleep(p.elapsed)
 	}
 	for {
-		rest := t.schedule.policy.span(t.schedule, p) - p.elapsed
+		p.planned = t.schedule.policy.span(t.schedule, p)
+		rest := p.planned - p.elapsed
 		if rest <= 0 {
 			break
 		}
 		sleep(min(rest, slice))
 		p.elapsed += min(rest, slice)
 	}
+	t.open = nil
 	t.decide(p, p.elapsed)
 }
 
@@ -183,9 +188,18 @@ func (t *Thread) Work(allowed sim.Range, drawn time.Duration) time.Duration {
 }
 
 func (t *Thread) pause(what string, allowed sim.Range, drawn time.Duration) *pause {
+	t.cutOff()
 	t.counts[what]++
 	return &pause{
 		thread: t, what: what, nth: t.counts[what], began: t.schedule.world.Now(), allowed: allowed, drawn: drawn,
+	}
+}
+
+// cutOff decides a wait that never came to its end: it would have lasted as long as it was planned last.
+func (t *Thread) cutOff() {
+	if t.open != nil {
+		t.decide(t.open, t.open.planned)
+		t.open = nil
 	}
 }
 
@@ -209,6 +223,7 @@ func (s *Schedule) Decisions() []Decision {
 		}
 	}
 	for _, t := range s.order {
+		t.cutOff()
 		all = append(all, t.decisions...)
 	}
 	slices.SortStableFunc(all, func(a, b Decision) int {
