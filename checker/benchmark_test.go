@@ -17,7 +17,7 @@ func benchmarkHistory(g generator) *History {
 func benchmarkProperty(b *testing.B, p Property, g generator) {
 	b.Helper()
 	h := benchmarkHistory(g)
-	if p == Liveness {
+	if p == LostWakeUp {
 		h = &History{Events: withHeal(h.Events)}
 	}
 	options := Options{
@@ -63,8 +63,8 @@ func BenchmarkOrder(b *testing.B) {
 	b.Run("by-call=100", func(b *testing.B) { benchmarkProperty(b, Order, generator{clients: 100, blocking: true}) })
 }
 
-func BenchmarkLiveness(b *testing.B) {
-	benchmarkProperty(b, Liveness, generator{clients: 5, blocking: true})
+func BenchmarkLostWakeUp(b *testing.B) {
+	benchmarkProperty(b, LostWakeUp, generator{clients: 5, blocking: true})
 }
 
 // BenchmarkSmall is a history as one short world leaves it: all properties.

@@ -66,6 +66,9 @@ func (o Options) withDefaults() Options {
 	if o.Margin <= 0 {
 		o.Margin = time.Millisecond
 	}
+	if m, ok := o.Model.(model.Semaphore); ok && o.Promises.Permits <= 0 {
+		o.Promises.Permits = m.Permits
+	}
 	if o.Promises.Permits <= 0 {
 		o.Promises.Permits = 1
 	}

@@ -47,6 +47,7 @@ type claim struct {
 	start, end instant
 	ending     ending
 	token      int64
+	deadline   time.Duration // the one that was stated last, 0 = none
 }
 
 func (c *claim) empty() bool { return !c.start.before(c.end) }
@@ -158,7 +159,7 @@ func (a *analysis) endAt(h *hold, now instant, why ending) {
 	if limit := (instant{h.deadline, none}); h.deadline != 0 && limit.before(now) {
 		now, why = limit, expired
 	}
-	c.end, c.ending = now, why
+	c.end, c.ending, c.deadline = now, why, h.deadline
 	h.claim = none
 	if why.byItself() {
 		h.stale, h.depth = h.stale+h.depth, 0

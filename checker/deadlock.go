@@ -14,6 +14,9 @@ func (a *analysis) judgeDeadlock(options Options) Verdict {
 	if options.LivenessBound <= 0 {
 		return unknown("no bound was given for how long clients may wait for each other")
 	}
+	if options.Promises.Permits > 1 {
+		return unknown("who waits for a lock with several permits waits for no one holder, so circles are not followed")
+	}
 	f := &findings{cap: options.MaxViolations}
 	g := newWaitGraph(a)
 	nested := 0

@@ -17,8 +17,8 @@ func (a *analysis) judgeEarly(header *Header, options Options) Verdict {
 		switch {
 		case len(log.facts) > 0:
 			n, m = a.earlyTerms(log, options, f)
-		case options.Promises.Leased && header.Lease > 0 && options.Promises.Permits == 1:
-			n, m = a.earlyAnswers(log, header.Lease, options, f)
+		case options.Promises.Permits == 1:
+			n, m = a.earlyAnswers(log, header, options, f)
 		}
 		leases += n
 		ended += m
@@ -98,10 +98,14 @@ func (a *analysis) clockFault(at int) Cause {
 }
 
 // earlyAnswers judges what clients were told, each claim against the next one of another client.
-func (a *analysis) earlyAnswers(log *lockLog, lease time.Duration, options Options, f *findings) (leases, ended int) {
+func (a *analysis) earlyAnswers(log *lockLog, header *Header, options Options, f *findings) (leases, ended int) {
 	released := a.releasesOf(log)
 	for k := range log.claims {
 		c := &log.claims[k]
+		over, known := a.leaseEnd(c, header, options)
+		if !known {
+			continue
+		}
 		leases++
 		if k+1 == len(log.claims) || log.claims[k+1].client == c.client {
 			continue
@@ -112,7 +116,6 @@ func (a *analysis) earlyAnswers(log *lockLog, lease time.Duration, options Optio
 			continue
 		}
 		ended++
-		over := a.events[a.operations[c.acquire].call].Time + lease
 		told := a.operations[n.acquire].ret
 		if a.events[told].Time >= over-options.Margin {
 			continue
@@ -125,6 +128,17 @@ func (a *analysis) earlyAnswers(log *lockLog, lease time.Duration, options Optio
 		f.add(v)
 	}
 	return leases, ended
+}
+
+// leaseEnd is the least time at which the lease of a claim can be over: that of the header after the call of its
+// acquire, or the deadline that was stated with it. It is not known where neither is on record.
+func (a *analysis) leaseEnd(c *claim, header *Header, options Options) (time.Duration, bool) {
+	o := &a.operations[c.acquire]
+	if options.Promises.Leased && header.Lease > 0 {
+		return a.events[o.call].Time + header.Lease, true
+	}
+	deadline := a.events[o.ret].Deadline
+	return deadline, deadline > a.events[o.call].Time
 }
 
 // calledBetween tells whether a call, of those at some rising positions, lies between two positions.

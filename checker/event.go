@@ -21,7 +21,7 @@ const (
 
 // What an Event can be about: the F of client operations.
 const (
-	Acquire    = "acquire"     // blocking lock; fail cannot happen, an error is info
+	Acquire    = "acquire"     // blocking lock; an error is info, and a fail, as others write it, says nothing
 	TryAcquire = "try-acquire" // one attempt or a timed one; fail means refused
 	Release    = "release"     // fail means "not the owner"
 	Write      = "write"       // a write to the protected resource; Accepted tells what it did with it

@@ -4,11 +4,15 @@ import (
 	"container/heap"
 	"fmt"
 	"sort"
+	"time"
 )
 
-// judgeExclusion sweeps over the claims of each lock: two that overlap in true time are a violation, whatever the
-// server thought. A claim that ends at the time at which another starts does not overlap it, whatever the order of the
-// two events: histories from elsewhere have clocks too coarse to tell.
+// judgeExclusion sweeps over the claims of each lock: more at one true time than there are permits are a violation,
+// whatever the server thought. A claim that ends at the time at which another starts does not overlap it, whatever the
+// order of the two events: histories from elsewhere have clocks too coarse to tell. One that nothing ended outlasts the
+// history, so that it overlaps all that start after it, at the last time of the history too.
+//
+// A client that takes several permits counts once: how many levels it has left is the matter of Linearizability.
 func (a *analysis) judgeExclusion(options Options) Verdict {
 	f := &findings{cap: options.MaxViolations}
 	holds, handovers := 0, 0
@@ -16,7 +20,7 @@ func (a *analysis) judgeExclusion(options Options) Verdict {
 		n, h := countHolds(log.claims)
 		holds += n
 		handovers += h
-		a.sweep(log, f)
+		a.sweep(log, options.Promises.Permits, f)
 	}
 	if f.found > 0 {
 		v := f.verdict(Verdict{})
@@ -27,12 +31,16 @@ func (a *analysis) judgeExclusion(options Options) Verdict {
 	if otherwise, short := a.unexercised(holds); short {
 		return otherwise
 	}
-	return holdsVerdict(holds, handovers)
+	return holdsVerdict(holds, handovers, options.Promises.Permits)
 }
 
-func holdsVerdict(n, handovers int) Verdict {
-	return holds(fmt.Sprintf("%s with %s between clients, no two at once",
-		plural(n, "hold"), plural(handovers, "hand-over")))
+func holdsVerdict(n, handovers, permits int) Verdict {
+	most := "no two"
+	if permits > 1 {
+		most = fmt.Sprintf("never more than %d", permits)
+	}
+	return holds(fmt.Sprintf("%s with %s between clients, %s at once",
+		plural(n, "hold"), plural(handovers, "hand-over"), most))
 }
 
 // countHolds counts claims that lasted, and how often one was followed by that of another client.
@@ -104,47 +112,122 @@ func (h *claimsByEnd) Pop() any {
 	return last
 }
 
+// takenUntil are the latest ends of claims so far, as many as there are permits, the earliest of them on top: until
+// then all permits are taken.
+type takenUntil []instant
+
+func (h takenUntil) Len() int           { return len(h) }
+func (h takenUntil) Less(i, j int) bool { return h[i].before(h[j]) }
+func (h takenUntil) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *takenUntil) Push(x any)        { *h = append(*h, x.(instant)) }
+func (h *takenUntil) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}
+
+// add takes one more end, and forgets the earliest if there are more than permits then.
+func (h *takenUntil) add(end instant, permits int) {
+	switch {
+	case len(*h) < permits:
+		heap.Push(h, end)
+	case (*h)[0].before(end):
+		(*h)[0] = end
+		heap.Fix(h, 0)
+	}
+}
+
+// over tells whether a claim has ended when another starts at a time.
+func (c *claim) over(at time.Duration) bool { return c.ending != unended && c.end.time <= at }
+
+// outlives tells whether c ends later than d; of those that end at one instant, the one that starts first does.
+func (c *claim) outlives(d *claim) bool {
+	if c.end == d.end {
+		return c.start.before(d.start)
+	}
+	return d.end.before(c.end)
+}
+
 // sweep finds the overlaps among the claims of one lock in O(n log n), plus the time it takes to list them: all that
 // are still open when another starts overlap it.
-func (a *analysis) sweep(log *lockLog, f *findings) {
+func (a *analysis) sweep(log *lockLog, permits int, f *findings) {
 	var active claimsByEnd
-	var covered instant // up to here at least two held, as far as the sweep has come
-	var furthest instant
+	var covered instant // up to here too many held, as far as the sweep has come
+	var taken takenUntil
 	for i := range log.claims {
 		c := &log.claims[i]
 		if c.empty() {
 			continue
 		}
-		for len(active) > 0 && active[0].end.time <= c.start.time {
+		for len(active) > 0 && active[0].over(c.start.time) {
 			heap.Pop(&active)
 		}
-		if len(active) > 0 {
-			end := earlier(c.end, furthest)
+		if len(active) >= permits {
+			end := earlier(c.end, taken[0])
 			f.longest = max(f.longest, end.time-c.start.time)
 			if from := later(c.start, covered); from.before(end) {
 				f.sum += end.time - from.time
 				covered = end
 			}
-			a.listOverlaps(log, c, active, f)
+			a.listOverlaps(log, c, active, permits, f)
 		}
-		furthest = later(furthest, c.end)
+		taken.add(c.end, permits)
 		heap.Push(&active, c)
 	}
 }
 
-// listOverlaps reports c together with each claim that was open when it started.
-func (a *analysis) listOverlaps(log *lockLog, c *claim, active claimsByEnd, f *findings) {
+// listOverlaps reports c together with each claim that was open when it started. Where there are several permits it
+// reports c once, together with those that kept them taken for the longest.
+func (a *analysis) listOverlaps(log *lockLog, c *claim, active claimsByEnd, permits int, f *findings) {
+	more := len(active)
+	if permits > 1 {
+		more = 1
+	}
 	if f.perKey[log.key] >= f.cap {
-		f.found += len(active)
+		f.found += more
 		return
 	}
 	others := append(claimsByEnd(nil), active...)
+	if permits > 1 {
+		sort.Slice(others, func(i, j int) bool { return others[j].outlives(others[i]) })
+		others = others[len(others)-permits:]
+	}
 	sort.Slice(others, func(i, j int) bool { return others[i].start.before(others[j].start) })
+	if permits > 1 {
+		if f.wants(log.key) {
+			f.violations = append(f.violations, a.excessClaims(log.key, append(others, c)))
+		}
+		return
+	}
 	for _, o := range others {
 		if f.wants(log.key) {
 			f.violations = append(f.violations, a.overlap(log.key, o, c))
 		}
 	}
+}
+
+// excessClaims describes claims that are one more than there are permits, by their starts.
+func (a *analysis) excessClaims(key string, claims []*claim) Violation {
+	last := claims[len(claims)-1]
+	end := last.end
+	var positions, clients []int
+	for _, c := range claims {
+		end = earlier(end, c.end)
+		positions = append(positions, a.operations[c.acquire].ret)
+		clients = append(clients, c.client)
+	}
+	positions = append(positions, last.start.position)
+	if end.position != none && end.position < len(a.events) {
+		positions = append(positions, end.position)
+	}
+	v := Violation{
+		Kind: KindOverlap, Key: key, From: last.start.time, To: end.time, Events: a.indices(positions...),
+		Text: fmt.Sprintf("%s all believed they held %s, which has %s, %s", join(a.names(clients)), key,
+			plural(len(claims)-1, "permit"), span(last.start.time, end.time)),
+	}
+	a.involve(&v, clients...)
+	return v
 }
 
 // overlap describes two claims of which b started while a lasted.

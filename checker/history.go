@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"sort"
 	"time"
 )
 
@@ -55,6 +56,11 @@ func (h *History) firstFault() (int, error) {
 		if err := e.validate(); err != nil {
 			return i, err
 		}
+		if e.Process == ProcessServer && e.F == Served {
+			if err := servesCall(h.Events[:i], e); err != nil {
+				return i, err
+			}
+		}
 		if !e.byClient() {
 			continue
 		}
@@ -65,14 +71,24 @@ func (h *History) firstFault() (int, error) {
 	return 0, nil
 }
 
+// servesCall checks that a Served fact names a call among the events before it.
+func servesCall(before []Event, e *Event) error {
+	k := sort.Search(len(before), func(k int) bool { return before[k].Index >= e.Call })
+	if k == len(before) || before[k].Index != e.Call || before[k].Type != Invoke || !before[k].byClient() {
+		return fmt.Errorf("event %d says that call %d was served: want the index of a call before it", e.Index, e.Call)
+	}
+	return nil
+}
+
 // inOrder checks that b may come right after a.
 func inOrder(a, b stamp) error {
 	if b.index <= a.index {
 		return fmt.Errorf("event %d comes after event %d: indices must rise", b.index, a.index)
 	}
 	if b.time < a.time {
-		return fmt.Errorf("event %d at %s is earlier than event %d at %s: sort the events by time and number them anew",
-			b.index, seconds(b.time), a.index, seconds(a.time))
+		return fmt.Errorf(
+			"event %d at %d ns is earlier than event %d at %d ns: sort the events by time and number them anew",
+			b.index, b.time.Nanoseconds(), a.index, a.time.Nanoseconds())
 	}
 	return nil
 }
@@ -91,6 +107,13 @@ func (e *Event) validate() error {
 	}
 	if e.Process < ProcessFault {
 		return fmt.Errorf("event %d has process %d: want 0 or more for a client", e.Index, e.Process)
+	}
+	if e.Wait < 0 {
+		return fmt.Errorf("event %d has a wait of %d ns: want 0 for one attempt, or more", e.Index, e.Wait.Nanoseconds())
+	}
+	if e.Deadline < 0 {
+		return fmt.Errorf("event %d has a deadline of %d ns: want a time since the start, or 0 for none", e.Index,
+			e.Deadline.Nanoseconds())
 	}
 	if e.Time < 0 {
 		return fmt.Errorf("event %d is at %s: times start at 0", e.Index, seconds(e.Time))

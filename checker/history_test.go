@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -49,8 +50,9 @@ func drawHistory(t *rapid.T) *History {
 			Node: drawText().Draw(t, "node"), Type: rapid.SampledFrom([]Type{Invoke, OK, Fail, Info}).Draw(t, "type"),
 			F: rapid.StringN(1, 8, -1).Draw(t, "f"), Key: drawText().Draw(t, "key"), Value: drawText().Draw(t, "value"),
 			Error: drawText().Draw(t, "error"), Token: rapid.Int64().Draw(t, "token"),
-			Deadline: time.Duration(rapid.Int64().Draw(t, "deadline")), Wait: time.Duration(rapid.Int64().Draw(t, "wait")),
-			Owner: drawText().Draw(t, "owner"), Count: rapid.Int64().Draw(t, "count"),
+			Deadline: time.Duration(rapid.Int64Min(0).Draw(t, "deadline")),
+			Wait:     time.Duration(rapid.Int64Min(0).Draw(t, "wait")),
+			Owner:    drawText().Draw(t, "owner"), Count: rapid.Int64().Draw(t, "count"),
 			Call: rapid.Int64().Draw(t, "call"), Command: drawText().Draw(t, "command"),
 			Accepted: rapid.Bool().Draw(t, "accepted"), Previous: drawRecord(t, "previous"), Record: drawRecord(t, "record"),
 		}
@@ -113,6 +115,11 @@ const (
 	eventLine  = `{"index":0,"time":5,"process":1,"type":"invoke","f":"acquire"}` + "\n"
 )
 
+// servedLine is the line of a fact by which the request of a call was served.
+func servedLine(index, call int) string {
+	return fmt.Sprintf(`{"index":%d,"time":5,"process":"server","type":"ok","f":"served","call":%d}`+"\n", index, call)
+}
+
 func TestReadErrors(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"empty", "", "line 1: there is no header"},
@@ -145,7 +152,7 @@ func TestReadErrors(t *testing.T) {
 		{"index repeats", headerLine + eventLine + eventLine, "line 3: event 0 comes after event 0: indices must rise"},
 		{
 			"time falls", headerLine + eventLine + `{"index":1,"time":4,"process":2,"type":"invoke","f":"acquire"}`,
-			"line 3: event 1 at 0.000 s is earlier than event 0",
+			"line 3: event 1 at 4 ns is earlier than event 0 at 5 ns",
 		},
 		{"cut off", headerLine + eventLine[:len(eventLine)-5], "line 2: column 53: the string has no end"},
 		{"cut off in the header", headerLine[:20], "line 1: column 11: the string has no end"},
@@ -157,6 +164,22 @@ func TestReadErrors(t *testing.T) {
 		{"list", `{"schema":"lockstep-history/1","plan":"crash"}`, "want a list"},
 		{"parameter", `{"schema":"lockstep-history/1","parameters":[["lease"]]}`, `want ["name","value"] for each parameter`},
 		{"record", headerLine + `{"record":{"ttl":1}}`, `unknown key "ttl": want one of owner, count, expires, now`},
+		{
+			"negative wait", headerLine + strings.Replace(eventLine, "}", `,"wait":-7}`, 1),
+			"line 2: event 0 has a wait of -7 ns: want 0 for one attempt, or more",
+		},
+		{
+			"negative deadline", headerLine + strings.Replace(eventLine, "}", `,"deadline":-7}`, 1),
+			"line 2: event 0 has a deadline of -7 ns: want a time since the start, or 0 for none",
+		},
+		{
+			"serves nothing", headerLine + eventLine + servedLine(1, 3),
+			"line 3: event 1 says that call 3 was served: want the index of a call before it",
+		},
+		{
+			"serves a fact", headerLine + eventLine + servedLine(1, 0) + servedLine(2, 1),
+			"line 4: event 2 says that call 1 was served: want the index of a call before it",
+		},
 		{
 			"return without call", headerLine + strings.Replace(eventLine, "invoke", "ok", 1),
 			"line 2: event 0 returns acquire for process 1, which called nothing",

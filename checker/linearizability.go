@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -93,7 +94,11 @@ func (l *linearizer) verdict(doubt *Verdict) Verdict {
 	if otherwise, short := l.a.untried(grants); short {
 		return otherwise
 	}
-	return holds(fmt.Sprintf("all %d steps of %s fit one lock that handles one call at a time", l.steps, l.a.lockNames()))
+	const fits = "one lock that handles one call at a time"
+	if l.steps == 1 {
+		return holds("the only step of " + l.a.lockNames() + " fits " + fits)
+	}
+	return holds(fmt.Sprintf("all %d steps of %s fit %s", l.steps, l.a.lockNames(), fits))
 }
 
 // by notes which rung decided.
@@ -253,7 +258,8 @@ func (l *linearizer) exploreLock(log *lockLog, words *phrasing) Verdict {
 		}
 	}
 	l.by(rungSearch)
-	l.f.add(l.a.illegal(log, words, x.operation, l.a.events[x.ret].Time, found.states[0], nil))
+	since := l.a.sinceIn(steps, found.failing, found.states[0])
+	l.f.add(l.a.illegal(log, words, x.operation, l.a.events[x.ret].Time, found.states[0], since))
 	return Verdict{Result: Violated}
 }
 
@@ -356,18 +362,67 @@ func (a *analysis) illegal(
 	log *lockLog, words *phrasing, id int, at time.Duration, state model.State, since []int,
 ) Violation {
 	x, _ := words.operation(id)
-	owned, ok := state.(model.Owned)
-	if !ok {
-		v := a.accuse(log, &x, id, at, nil, since)
-		v.Text = fmt.Sprintf("%s was %s %s at %s although it was %s", a.name(int(x.Client)), done(x.Action), log.key,
-			seconds(at), state.Describe(a.clientName))
-		return v
-	}
-	var owners []int
-	if holder := owned.Holder(); holder != model.Nobody {
+	reason, owners := "", []int(nil)
+	if owned, ok := state.(model.Owned); !ok {
+		reason = "it was " + state.Describe(a.clientName)
+	} else if holder := owned.Holder(); holder != model.Nobody {
 		owners = []int{int(holder)}
 	}
-	return a.accuse(log, &x, id, at, owners, since)
+	if objector, ok := words.lock.(model.Objector); ok {
+		reason = cmp.Or(objector.Objection(state, &x), reason)
+	}
+	v := a.accuse(log, &x, id, at, owners, since)
+	if reason != "" {
+		v.Text = fmt.Sprintf("%s was %s %s at %s although %s", a.name(int(x.Client)), done(x.Action), log.key,
+			seconds(at), reason)
+	}
+	return v
+}
+
+// sinceIn finds what made the state in which a step is illegal: where those who hold the lock in it had last asked for
+// it before, and where the highest token came from.
+func (a *analysis) sinceIn(steps []step, failing int, state model.State) []int {
+	var since []int
+	add := func(wanted func(x *step) bool) {
+		for i := len(steps) - 1; i >= 0; i-- {
+			x := &steps[i]
+			acquires := x.Action == model.Acquire || x.Action == model.TakeOver
+			if i != failing && acquires && x.call < steps[failing].ret && wanted(x) {
+				o := &a.operations[x.operation]
+				since = append(since, o.call)
+				if o.ret != none {
+					since = append(since, o.ret)
+				}
+				return
+			}
+		}
+	}
+	for _, holder := range holdersIn(state) {
+		add(func(x *step) bool { return x.Client == holder })
+	}
+	if len(since) > 0 {
+		return since
+	}
+	switch s := state.(type) {
+	case model.FencedState:
+		add(func(x *step) bool { return x.Token != 0 && x.Token == s.Highest })
+	case model.ReentrantFencedState:
+		add(func(x *step) bool { return x.Token != 0 && x.Token == s.Highest })
+	}
+	return since
+}
+
+// holdersIn lists who holds the lock in a state, as far as it names them.
+func holdersIn(state model.State) []int32 {
+	switch s := state.(type) {
+	case model.SemaphoreState:
+		return slices.Compact(s.Holders())
+	case model.Owned:
+		if holder := s.Holder(); holder != model.Nobody {
+			return []int32{holder}
+		}
+	}
+	return nil
 }
 
 func (a *analysis) clientName(c int32) string { return a.name(int(c)) }

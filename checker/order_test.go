@@ -28,7 +28,9 @@ func TestOvertakingReference(t *testing.T) {
 			a.byNode[node] = &machine{clients: []int{c}}
 			p := positions[4*c : 4*c+4]
 			call, ret := min(p[0], p[1], p[2], p[3]), max(p[0], p[1], p[2], p[3])
-			a.operations = append(a.operations, operation{word: placeOf(operationWords[:], Acquire), client: c, call: call, ret: ret})
+			a.operations = append(a.operations, operation{
+				word: placeOf(operationWords[:], Acquire), client: c, call: call, ret: ret,
+			})
 			x := place{operation: c, earliest: call, latest: call, entry: ret, waitsUntil: ret}
 			if rapid.Bool().Draw(t, "uncertain") {
 				x.latest = (call + ret) / 2
@@ -134,7 +136,8 @@ func mostOvertaken(h *History) int {
 		n := 0
 		for k := range a.operations {
 			x, y := &a.operations[i], &a.operations[k]
-			if x.f() == Acquire && y.f() == Acquire && x.outcome() == OK && y.outcome() == OK && y.call > x.call && y.ret < x.ret {
+			got := x.f() == Acquire && y.f() == Acquire && x.outcome() == OK && y.outcome() == OK
+			if got && y.call > x.call && y.ret < x.ret {
 				n++
 			}
 		}

@@ -20,10 +20,10 @@ func (a *analysis) judgeOrphans(options Options) Verdict {
 	for _, log := range a.locks {
 		waiting := a.waitsFor(log, m.from, m.to)
 		blocked := false
-		for _, g := range gaps(log, waiting, &m) {
+		for _, g := range gaps(log, waiting, &m, 1) {
 			if g.waited > m.bound && a.blocked(log, waiting, &g) {
 				blocked = true
-				a.addStuck(log, waiting, &g, &m, f)
+				a.addStuck(log, waiting, &g, &m, 1, f)
 			}
 		}
 		a.judgeRemains(log, m.to, m.bound, f)

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -102,7 +103,11 @@ func (p *page) write(w io.Writer, most int) error {
 	_, info := porcupine.CheckOperationsVerbose(p.model(limit), operations, 0)
 	info.AddAnnotations(p.annotations())
 	// The page replays what was found, which must not run into the limit.
-	return porcupine.Visualize(p.model(&stepLimit{left: -1}), info, w)
+	var drawn bytes.Buffer
+	if err := porcupine.Visualize(p.model(&stepLimit{left: -1}), info, &drawn); err != nil {
+		return err
+	}
+	return steady(w, drawn.Bytes())
 }
 
 func (p *page) model(limit *stepLimit) porcupine.Model {
@@ -218,12 +223,33 @@ func (p *page) annotations() []porcupine.Annotation {
 			if e.Previous != nil && e.Previous.Owner != "" {
 				note.Description = "dead record of " + e.Previous.Owner + " removed"
 			}
+		case e.F == Request && endsSession(e):
+			note.Tag, note.Description = "sessions", "session of "+p.requester(e)+" ends"
+			note.Details = e.Command + " " + note.Details
 		default:
 			continue
 		}
 		notes = append(notes, note)
 	}
 	return append(notes, p.accusation())
+}
+
+// commandExpire is the command of the request by which a server ends a session that it heard nothing of.
+const commandExpire = "expire"
+
+// endsSession tells whether a request ended a session, with all that it had made.
+func endsSession(e *Event) bool {
+	return (e.Command == commandCloseSession || e.Command == commandExpire) && e.Error == ""
+}
+
+// requester names whose session a request ended.
+func (p *page) requester(e *Event) string {
+	for _, name := range []string{e.Node, e.Owner} {
+		if name != "" {
+			return name
+		}
+	}
+	return "nobody known"
 }
 
 // claim renders the time in which a client believed that it held the lock.

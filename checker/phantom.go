@@ -113,8 +113,8 @@ func (a *analysis) phantom(log *lockLog, o *operation, fact int) Violation {
 	case e.F == RecordGone:
 		what = "its request had removed its record"
 	}
-	v.Text = fmt.Sprintf("the %s of %s by %s was refused at %s, but %s", o.f(), log.key, a.name(o.client), seconds(ret.Time),
-		what)
+	v.Text = fmt.Sprintf("the %s of %s by %s was refused at %s, but %s", o.f(), log.key, a.name(o.client),
+		seconds(ret.Time), what)
 	v.Events = a.indices(o.call, o.ret, fact)
 	a.involve(&v, o.client)
 	return v

@@ -73,7 +73,7 @@ var judges = []propertyJudge{
 	{MutualExclusion, "no two clients believe at one time that they hold the lock", plain((*analysis).judgeExclusion)},
 	{GrantExclusivity, "the server never has two grants at once", plain((*analysis).judgeGrants)},
 	{Linearizability, "the answers are those of one lock object", (*analysis).judgeLinearizability},
-	{ReleaseByOwner, "nobody frees what another holds", plain((*analysis).judgeRelease)},
+	{ReleaseByOwner, "nobody frees what another holds", (*analysis).judgeRelease},
 	{Reentrancy, "levels are counted right, and the last one frees", plain((*analysis).judgeReentrancy)},
 	{TokenOrder, "fencing tokens rise from hold to hold", (*analysis).judgeTokens},
 	{NotEarly, "no hold passes on before its lease is over", (*analysis).judgeEarly},

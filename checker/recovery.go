@@ -14,7 +14,7 @@ func (a *analysis) judgeRecovery(options Options) Verdict {
 		return otherwise
 	}
 	f := &findings{cap: options.MaxViolations}
-	pending, later, longest := 0, 0, time.Duration(0)
+	pending, asked, answered, longest := 0, 0, 0, time.Duration(0)
 	for id := range a.operations {
 		o := &a.operations[id]
 		if p := &a.clients[o.client]; p.crashed != none && (o.ret == none || p.crashed < a.healed) {
@@ -22,8 +22,11 @@ func (a *analysis) judgeRecovery(options Options) Verdict {
 		}
 		switch {
 		case o.call > a.healed:
-			if o.acquires() && o.ret != none {
-				later++
+			if o.acquires() {
+				asked++
+				if o.ret != none {
+					answered++
+				}
 			}
 		case o.ret == none || o.ret > a.healed:
 			pending++
@@ -36,13 +39,17 @@ func (a *analysis) judgeRecovery(options Options) Verdict {
 	switch {
 	case f.found > 0:
 		return f.verdict(Verdict{})
-	case pending == 0 && later == 0:
+	case pending == 0 && asked > 0 && answered == 0:
+		return unknown(fmt.Sprintf(
+			"no call was under way when the faults stopped at %s, and none of %s after it was answered",
+			seconds(m.from.time), plural(asked, "acquire")))
+	case pending == 0 && asked == 0:
 		return unknown(fmt.Sprintf("no call was under way when the faults stopped at %s, and nobody asked for a lock later",
 			seconds(m.from.time)))
 	case pending > 0 && longest == 0 && m.length() <= m.bound:
 		return m.short()
 	case pending == 0:
-		return holds(fmt.Sprintf("%s after the heal, nobody got nothing but errors", plural(later, "answer")))
+		return holds(fmt.Sprintf("%s after the heal, nobody got nothing but errors", plural(answered, "answer")))
 	}
 	return holds(fmt.Sprintf("%s under way at the heal at %s came to its end, the last after %s", plural(pending, "call"),
 		seconds(m.from.time), seconds(longest)))
@@ -64,8 +71,8 @@ func (a *analysis) judgePending(o *operation, m *aftermath, f *findings) time.Du
 	}
 	call := &a.events[o.call]
 	v := Violation{Kind: KindPending, Key: call.Key, From: m.from.time, To: end.time}
-	v.Text = fmt.Sprintf("the %s of %s by %s, called at %s, was under way at the heal and for %s after it", o.f(), call.Key,
-		a.name(o.client), seconds(call.Time), seconds(took))
+	v.Text = fmt.Sprintf("the %s of %s by %s, called at %s, was under way at the heal and for %s after it", o.f(),
+		call.Key, a.name(o.client), seconds(call.Time), seconds(took))
 	positions := []int{o.call, a.healed}
 	if !cutOff {
 		positions = append(positions, o.ret)

@@ -26,12 +26,18 @@ func TestSweepReference(t *testing.T) {
 			a.events = append(a.events, Event{Index: int64(c), Time: time.Duration(now)})
 			log.claims = append(log.claims, claim{
 				client: c, acquire: c, start: instant{time.Duration(now), c},
-				end: instant{time.Duration(now + rapid.IntRange(0, 6).Draw(t, "length")), 1000},
+				end:    instant{time.Duration(now + rapid.IntRange(0, 6).Draw(t, "length")), 1000},
+				ending: released,
 			})
+		}
+		for i := range log.claims { // some last to the end
+			if c := &log.claims[i]; rapid.IntRange(0, 4).Draw(t, "unended") == 0 {
+				c.end, c.ending = instant{time.Duration(now), 2000}, unended
+			}
 		}
 		pairs, longest, covered := allPairs(log.claims)
 		f := &findings{cap: rapid.IntRange(1, 100).Draw(t, "cap")}
-		a.sweep(log, f)
+		a.sweep(log, 1, f)
 		if f.found != pairs || f.longest != longest || f.sum != covered {
 			t.Fatalf("got %d overlaps, longest %d, %d in total; want %d, %d, %d",
 				f.found, f.longest, f.sum, pairs, longest, covered)
@@ -42,12 +48,65 @@ func TestSweepReference(t *testing.T) {
 	})
 }
 
+// TestPermitSweepReference compares the sweep for several permits with a count of who holds at each time.
+func TestPermitSweepReference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		permits := rapid.IntRange(1, 3).Draw(t, "permits")
+		log := &lockLog{key: "job"}
+		a := &analysis{byNode: map[string]*machine{}}
+		now := 0
+		for c := range rapid.IntRange(0, 12).Draw(t, "claims") {
+			now += rapid.IntRange(0, 3).Draw(t, "gap")
+			node := fmt.Sprintf("c%d", c)
+			a.clients = append(a.clients, client{process: c, node: node})
+			a.byNode[node] = &machine{clients: []int{c}}
+			a.operations = append(a.operations, operation{ret: c})
+			a.events = append(a.events, Event{Index: int64(c), Time: time.Duration(now)})
+			log.claims = append(log.claims, claim{
+				client: c, acquire: c, start: instant{time.Duration(now), c}, ending: released,
+				end: instant{time.Duration(now + rapid.IntRange(1, 6).Draw(t, "length")), 1000},
+			})
+		}
+		starts, covered := 0, time.Duration(0)
+		holders := func(at time.Duration, started int) (n int) {
+			for i := range log.claims[:started] {
+				if x := &log.claims[i]; x.start.time <= at && at < x.end.time {
+					n++
+				}
+			}
+			return n
+		}
+		for i := range log.claims {
+			if holders(log.claims[i].start.time, i) >= permits {
+				starts++
+			}
+		}
+		for at := range time.Duration(now + 10) {
+			if holders(at, len(log.claims)) > permits {
+				covered++
+			}
+		}
+		f := &findings{cap: 100}
+		a.sweep(log, permits, f)
+		if permits > 1 && f.found != starts || f.sum != covered || (starts > 0) != (f.found > 0) {
+			t.Fatalf("got %d with %d in total, want %d with %d", f.found, f.sum, starts, covered)
+		}
+		for _, v := range f.violations {
+			for _, at := range []time.Duration{v.From, v.To - 1} {
+				if v.To > v.From && holders(at, len(log.claims)) <= permits {
+					t.Fatalf("%q: no more than %d held at %d", v.Text, permits, at)
+				}
+			}
+		}
+	})
+}
+
 func allPairs(claims []claim) (pairs int, longest, covered time.Duration) {
 	two := make(map[time.Duration]bool) // nanoseconds in which two held
 	for i := range claims {
 		for j := range i {
 			x, y := &claims[j], &claims[i]
-			if x.empty() || y.empty() || x.end.time <= y.start.time {
+			if x.empty() || y.empty() || x.over(y.start.time) {
 				continue
 			}
 			pairs++

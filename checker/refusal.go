@@ -36,7 +36,7 @@ func (a *analysis) judgeRefusals(options Options) Verdict {
 				len(log.facts) == 0 && coveredDuring(possible, ends, o, options.Promises.Permits) {
 				continue
 			}
-			f.add(a.falseRefusal(log, o))
+			f.add(a.falseRefusal(log, o, options.Promises.Permits))
 		}
 	}
 	switch {
@@ -45,12 +45,18 @@ func (a *analysis) judgeRefusals(options Options) Verdict {
 	case refusals == 0:
 		return unknown("no try was refused")
 	}
+	if options.Promises.Permits > 1 {
+		return holds(fmt.Sprintf("%s, each while others had all permits", plural(refusals, "refusal")))
+	}
 	return holds(fmt.Sprintf("%s, each while another had the lock", plural(refusals, "refusal")))
 }
 
-func (a *analysis) falseRefusal(log *lockLog, o *operation) Violation {
+func (a *analysis) falseRefusal(log *lockLog, o *operation, permits int) Violation {
 	v := Violation{Kind: KindFalseRefusal, Key: log.key, From: a.events[o.call].Time, To: a.events[o.ret].Time}
 	v.Text = fmt.Sprintf("%s was refused %s, which nobody else had %s", a.name(o.client), log.key, span(v.From, v.To))
+	if permits > 1 {
+		v.Text = fmt.Sprintf("%s was refused %s although a permit was free %s", a.name(o.client), log.key, span(v.From, v.To))
+	}
 	v.Cause = CauseAlgorithm
 	v.Events = a.indices(o.call, o.ret)
 	a.involve(&v, o.client)

@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"time"
 )
 
 // judgeRelease asks two things of each lock: that no release touches another's record, and that clients are told the
 // truth about their releases.
-func (a *analysis) judgeRelease(options Options) Verdict {
+func (a *analysis) judgeRelease(header *Header, options Options) Verdict {
 	f := &findings{cap: options.MaxViolations}
 	releases := 0
 	for _, log := range a.locks {
 		a.foreignReleases(log, f)
-		releases += a.answers(log, options.Promises, f)
+		releases += a.answers(log, header.Lease, options.Promises, f)
 	}
 	if f.found > 0 {
 		return f.verdict(Verdict{})
@@ -105,7 +106,7 @@ func (a *analysis) sender(i int, e *Event) string {
 }
 
 // answers compares what clients were told about their releases with what they held. It returns how many were answered.
-func (a *analysis) answers(log *lockLog, promises Promises, f *findings) int {
+func (a *analysis) answers(log *lockLog, lease time.Duration, promises Promises, f *findings) int {
 	answered := 0
 	for _, id := range log.operations {
 		o := &a.operations[id]
@@ -127,7 +128,7 @@ func (a *analysis) answers(log *lockLog, promises Promises, f *findings) int {
 					a.name(o.client), log.key, seconds(a.events[o.ret].Time), next, seconds(a.events[taken].Time))
 				a.addAnswer(f, v, o, taken)
 			}
-		case o.outcome() == Fail && o.before > 0 && o.doubtful == 0 && !a.excused(log, o):
+		case o.outcome() == Fail && o.before > 0 && o.doubtful == 0 && !a.excused(log, lease, o):
 			held := &log.claims[o.claim]
 			v := Violation{Kind: KindHolderRefused, Key: log.key}
 			v.Text = fmt.Sprintf("%s held %s since %s and was told at %s that it is not the owner",
@@ -174,8 +175,9 @@ func (a *analysis) addAnswer(f *findings, v Violation, o *operation, positions .
 }
 
 // excused tells whether a failed release of a holder has an explanation that is nobody's fault: its hold lapsed, or
-// ended by itself while the release was under way, or the server lost the record.
-func (a *analysis) excused(log *lockLog, o *operation) bool {
+// ended by itself while the release was under way, or the server lost the record. Where neither a deadline nor a server
+// is on record, the hold may have ended when the lease of the header was over, from the call of the acquire on.
+func (a *analysis) excused(log *lockLog, lease time.Duration, o *operation) bool {
 	if o.claim == none {
 		return true
 	}
@@ -184,6 +186,9 @@ func (a *analysis) excused(log *lockLog, o *operation) bool {
 		return true
 	}
 	from := a.operations[held.acquire].call
+	if len(log.facts) == 0 && a.leaseOver(held, lease, a.events[o.ret].Time) {
+		return true
+	}
 	k := firstAfter(len(log.lapses), func(i int) int { return log.lapses[i].position }, from)
 	for ; k < len(log.lapses); k++ {
 		l := &log.lapses[k]
@@ -207,6 +212,15 @@ func (a *analysis) excused(log *lockLog, o *operation) bool {
 		}
 	}
 	return false
+}
+
+// leaseOver tells whether the lease of a claim was over at a time: the deadline that was stated for it last, or else
+// the lease of the header.
+func (a *analysis) leaseOver(c *claim, lease, at time.Duration) bool {
+	if c.deadline != 0 {
+		return c.deadline <= at
+	}
+	return lease > 0 && a.events[a.operations[c.acquire].call].Time+lease <= at
 }
 
 // firstAfter finds the first of n rising positions that is above x.

@@ -12,6 +12,9 @@ func (a *analysis) judgeResource(header *Header, options Options) Verdict {
 	if len(a.writes) == 0 {
 		return unknown("no write reached a resource")
 	}
+	if options.Promises.Permits > 1 {
+		return unknown("a lock with several permits has no latest holder whose writes alone are right")
+	}
 	successions := make([]succession, len(a.locks))
 	for i, log := range a.locks {
 		successions[i] = newSuccession(log)

@@ -1,6 +1,9 @@
 package checker
 
 import (
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -120,7 +123,12 @@ func BenchmarkGrowth(b *testing.B) {
 			for b.Loop() {
 				continue
 			}
-			b.ReportMetric(float64(times[1_000_000])/float64(times[100_000]), "x-for-10x")
+			const most = 15
+			growth := float64(times[1_000_000]) / float64(times[100_000])
+			b.ReportMetric(growth, "x-for-10x")
+			if growth > most {
+				b.Errorf("a million operations take %.1f times as long as 100,000, want at most %d times", growth, most)
+			}
 		})
 	}
 }
@@ -142,8 +150,64 @@ func BenchmarkAgainstPorcupine(b *testing.B) {
 		}
 		porcupine = time.Since(start)
 	}
-	b.ReportMetric(float64(porcupine)/float64(gaps), "x-gap-check")
+	const least = 100
+	times := float64(porcupine) / float64(gaps)
+	b.ReportMetric(times, "x-gap-check")
+	if times < least {
+		b.Errorf("Porcupine takes %.0f times as long as the gap check, want at least %d times", times, least)
+	}
 	b.ReportMetric(float64(porcupine)/float64(whole), "x-check")
+}
+
+// BenchmarkHeap measures how much memory all checks of a million operations take at their peak above the history
+// itself, as a ratio to the memory of the history.
+func BenchmarkHeap(b *testing.B) {
+	g := generator{clients: 5, reentrant: true, tokens: true, operations: 1_000_000}
+	before := heapInUse()
+	h := g.generate(1)
+	history := heapInUse() - before
+	options := Options{Promises: Promises{Reentrant: true, Fenced: true}, LivenessBound: time.Hour}
+	peak := uint64(0)
+	for b.Loop() {
+		peak = max(peak, peakHeap(func() { Check(h, options) }))
+	}
+	above := float64(peak) - float64(before+history)
+	b.ReportMetric(above/1e6, "MB-above-history")
+	b.ReportMetric(above/float64(history), "x-history")
+	const most = 0.5
+	if above > most*float64(history) {
+		b.Errorf("the checks take %.0f MB above a history of %.0f MB, want at most %.1f times as much", above/1e6,
+			float64(history)/1e6, most)
+	}
+}
+
+// heapInUse is what is reachable now.
+func heapInUse() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// peakHeap is the most that the heap held during some work, as of the ends of its collections. A finalizer that each
+// collection runs looks, so that nothing has to wait or to poll.
+func peakHeap(work func()) uint64 {
+	var peak atomic.Uint64
+	var done atomic.Bool
+	var watch func(*[16]byte)
+	watch = func(*[16]byte) {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		peak.Store(max(peak.Load(), m.HeapAlloc))
+		if !done.Load() {
+			runtime.SetFinalizer(new([16]byte), watch)
+		}
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(10)) // what is garbage does not count
+	runtime.SetFinalizer(new([16]byte), watch)
+	work()
+	done.Store(true)
+	return peak.Load()
 }
 
 // TestMuchLost judges what no search over orders finishes: a hundred clients nearly all of whose tries fail, a fifth of

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/lockstep-sim/lockstep/checker/model"
 )
 
 // TestScripts judges histories written by hand. A script has one event a line:
@@ -45,6 +47,12 @@ func scriptOptions(t *testing.T, d *datadriven.TestData, h *History) Options {
 			o.Promises.Fair = true
 		case "order-bound":
 			arg.Scan(t, 0, &o.OrderBound)
+		case "model":
+			lock, err := model.Named(arg.Vals[0])
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			o.Model = lock
 		case "strict":
 			o.Strict = true
 		case "bound":

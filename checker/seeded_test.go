@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -17,6 +18,7 @@ type seeded struct {
 	wrong    func(seed uint64) *History
 	atLeast  int // bugged histories that must be flagged
 	tested   int // right histories of which the verdict must be that it holds
+	permits  int // how many clients may hold at one time, 0 means 1
 }
 
 // made is a source of histories of the simulated server.
@@ -139,38 +141,81 @@ func seededBugs() []seeded {
 	doubled := with(func(g *generator) { g.defect = doubleGrant })
 	free := with(func(g *generator) { g.writes = false })
 	return []seeded{
-		{MutualExclusion, made(plain), doubled, 150, 300},
-		{GrantExclusivity, made(plain), doubled, 300, 300},
-		{Linearizability, made(plain), doubled, 300, 300},
-		{ReleaseByOwner, made(plain), with(func(g *generator) { g.defect = foreignRelease }), 300, 300},
-		{Reentrancy, made(plain), with(func(g *generator) { g.defect = freesAtFirst }), 300, 300},
-		{TokenOrder, made(plain), with(func(g *generator) { g.defect = tokenGoesBack }), 290, 300},
-		{NotEarly, leased, with(func(g *generator) { paused(g); g.defect = endsEarly }), 290, 150},
-		{UseInLease, obeying(with(paused)), with(paused), 290, 250},
-		{Resource, made(plain), doubled, 150, 300},
-		{ResourceFenced, with(paused), unchecked(with(paused)), 100, 290},
+		{MutualExclusion, made(plain), doubled, 150, 300, 0},
+		{GrantExclusivity, made(plain), doubled, 300, 300, 0},
+		{Linearizability, made(plain), doubled, 300, 300, 0},
+		{ReleaseByOwner, made(plain), with(func(g *generator) { g.defect = foreignRelease }), 300, 300, 0},
+		{Reentrancy, made(plain), with(func(g *generator) { g.defect = freesAtFirst }), 300, 300, 0},
+		{TokenOrder, made(plain), with(func(g *generator) { g.defect = tokenGoesBack }), 290, 300, 0},
+		{NotEarly, leased, with(func(g *generator) { paused(g); g.defect = endsEarly }), 290, 150, 0},
+		{UseInLease, obeying(with(paused)), with(paused), 290, 250, 0},
+		{Resource, made(plain), doubled, 150, 300, 0},
+		{ResourceFenced, with(paused), unchecked(with(paused)), 100, 290, 0},
 		{
 			TruthfulRefusal, free,
-			with(func(g *generator) { g.served, g.writes, g.reentrant, g.defect = true, false, false, refusesFree }), 295, 300,
+			with(func(g *generator) { g.served, g.writes, g.reentrant, g.defect = true, false, false, refusesFree }),
+			295, 300, 0,
 		},
 		{
 			PhantomEffect, free, with(func(g *generator) { g.writes, g.reentrant, g.defect = false, false, phantomGrant }),
-			295, 300,
+			295, 300, 0,
 		},
 		{
 			Clobber, takingOver(with(func(g *generator) { g.lease, g.crashes = 5*lease, 40 })),
-			clobbering(with(func(g *generator) { g.reentrant, g.writes = false, false })), 300, 200,
+			clobbering(with(func(g *generator) { g.reentrant, g.writes = false, false })), 300, 200, 0,
 		},
-		{Orphan, queued(noBug), queued(keepsRecord), 300, 300},
-		{LostWakeUp, queued(noBug), queued(forgetsNext), 300, 300},
-		{Deadlock, crossed, queued(locksCrosswise), 300, 300},
-		{Starvation, queued(noBug), queued(passesOver), 250, 300},
-		{Order, queued(noBug), queued(passesOver), 300, 300},
-		{Recovery, queued(noBug), queued(losesAnswer), 290, 300},
-		{SessionExpiry, queued(noBug), queued(keepsSession), 290, 290},
-		{Herd, queued(noBug), queued(wakesAll), 300, 300},
-		{HandOver, queued(noBug), queued(dawdles), 300, 300},
-		{Fairness, queued(noBug), queued(prefersOne), 290, 300},
+		{Orphan, queued(noBug), queued(keepsRecord), 300, 300, 0},
+		{LostWakeUp, queued(noBug), queued(forgetsNext), 300, 300, 0},
+		{Deadlock, crossed, queued(locksCrosswise), 300, 300, 0},
+		{Starvation, queued(noBug), queued(passesOver), 250, 300, 0},
+		{Order, queued(noBug), queued(passesOver), 300, 300, 0},
+		{Recovery, queued(noBug), queued(losesAnswer), 290, 300, 0},
+		{SessionExpiry, queued(noBug), queued(keepsSession), 290, 290, 0},
+		{Herd, queued(noBug), queued(wakesAll), 300, 300, 0},
+		{HandOver, queued(noBug), queued(dawdles), 300, 300, 0},
+		{Fairness, queued(noBug), queued(prefersOne), 290, 300, 0},
+	}
+}
+
+// seededSemaphores has bugs of locks with several permits.
+func seededSemaphores() []seeded {
+	right := generator{permits: 2}
+	told := right
+	told.facts = true
+	double, toldDouble, refusing := right, told, right
+	double.defect, toldDouble.defect, refusing.defect = doubleGrant, doubleGrant, refusesFree
+	refusing.served = true
+	served := right
+	served.served = true
+	waiting := right
+	waiting.blocking = true
+	return []seeded{
+		{MutualExclusion, made(right), made(double), 100, 300, 2},
+		{GrantExclusivity, made(told), made(toldDouble), 100, 300, 2},
+		{Linearizability, made(right), made(double), 100, 290, 2},
+		{Linearizability, made(served), made(refusing), 250, 300, 2},
+		{LostWakeUp, healedAtStart(made(waiting)), healedAtStart(forgetful(made(waiting))), 250, 290, 2},
+	}
+}
+
+// healedAtStart makes histories whose faults are over before they begin.
+func healedAtStart(source func(uint64) *History) func(uint64) *History {
+	return func(seed uint64) *History { return &History{Events: withHeal(source(seed).Events)} }
+}
+
+// forgetful lets the lock forget its queue: from the middle on nobody who waits is let in, and nobody asks any more.
+func forgetful(source func(uint64) *History) func(uint64) *History {
+	return func(seed uint64) *History {
+		h := source(seed)
+		lost := make(map[int]bool) // by process
+		from := h.Events[len(h.Events)/2].Time
+		end := h.Events[len(h.Events)-1].Time + time.Minute
+		h.Events = slices.DeleteFunc(h.Events, func(e Event) bool {
+			lost[e.Process] = lost[e.Process] || e.F == Acquire && e.Type == OK && e.Time > from
+			return lost[e.Process]
+		})
+		h.Events = append(h.Events, Event{Time: end, Process: ProcessFault, Type: Info, F: WorkloadEnd})
+		return h
 	}
 }
 
@@ -201,10 +246,17 @@ func crossed(seed uint64) *History {
 func TestBugOfEachProperty(t *testing.T) {
 	bugs := seededBugs()
 	var covered []Property
-	for _, bug := range bugs {
+	for _, bug := range append(bugs, seededSemaphores()...) {
 		covered = append(covered, bug.property)
-		t.Run(string(bug.property), func(t *testing.T) {
+		name := string(bug.property)
+		if bug.permits > 0 {
+			name += fmt.Sprintf("/permits=%d", bug.permits)
+		}
+		t.Run(name, func(t *testing.T) {
 			options := seededOptions
+			if bug.permits > 0 {
+				options.Promises = Promises{Permits: bug.permits}
+			}
 			options.Properties = []Property{bug.property}
 			right, wrong := 0, 0
 			for seed := range uint64(seededRuns) {

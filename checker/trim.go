@@ -7,8 +7,9 @@ import (
 
 // Trim cuts a history down to what shows a violation: a small history that is well-formed, has the events that the
 // violation names, and is still violated in the same property, by a violation of the same kind, on the same key and by
-// the same processes. No operation can be left out of it without losing that; a call is left out with its return and
-// with the facts that it caused. Events keep their indices and times, so that they can be found in the whole history.
+// the same processes. Nothing can be left out of it without losing that. A call is left out with its return and with
+// the facts that it caused, and an acquire with the release that gives its level back, so that no hold seems to last
+// that did not. Events keep their indices and times, so that they can be found in the whole history.
 // The faults that fell into the time that is left are kept beside it, for whoever reads it.
 //
 // The options are those of the Check that found the violation. If the history does not show it, Trim returns false.
@@ -82,7 +83,8 @@ func (t *trimmer) position(index int64) int {
 	return sort.Search(len(events), func(i int) bool { return events[i].Index >= index })
 }
 
-// group makes units of the events: each operation with its facts, and each other event by itself. Those that the
+// group makes units of the events: each operation with its facts, the release of a level together with its acquire, and
+// each other event by itself. Those that the
 // violation names are pinned, and so is the heal, from which on liveness is judged, with the end of the workload.
 func (t *trimmer) group() {
 	t.units, t.pinned = nil, nil
@@ -92,11 +94,17 @@ func (t *trimmer) group() {
 	}
 	a := analyse(&History{Header: t.history.Header, Events: t.history.Events[:t.last]})
 	place := make(map[int]int) // by operation
+	begun := levels(a)
 	var units [][]int
 	for i := range a.events {
 		id := a.operationAt(i)
 		if k, known := place[id]; id != none && known {
 			units[k] = append(units[k], i)
+			continue
+		}
+		if of, known := begun[id]; known {
+			place[id] = place[of]
+			units[place[of]] = append(units[place[of]], i)
 			continue
 		}
 		if id != none {
@@ -114,6 +122,25 @@ func (t *trimmer) group() {
 			t.units = append(t.units, unit)
 		}
 	}
+}
+
+// levels finds for each release the acquire of the level that it gives back.
+func levels(a *analysis) map[int]int {
+	type holder struct{ client, lock int }
+	open := make(map[holder][]int)
+	begun := make(map[int]int)
+	for id := range a.operations {
+		o := &a.operations[id]
+		who := holder{o.client, o.lock}
+		switch held := open[who]; {
+		case o.acquires() && o.outcome() == OK:
+			open[who] = append(held, id)
+		case o.f() == Release && len(held) > 0:
+			begun[id] = held[len(held)-1]
+			open[who] = held[:len(held)-1]
+		}
+	}
+	return begun
 }
 
 // events puts together what is left, without some units.

@@ -3,8 +3,11 @@ package checker
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/lockstep-sim/lockstep/checker/model"
 )
 
 // TestTrim trims random histories with bugs, one violation of each property of each. What is left must be a history
@@ -41,6 +44,38 @@ func TestTrim(t *testing.T) {
 	t.Logf("trimmed: %v", trimmed)
 	if len(trimmed) < 10 {
 		t.Errorf("only %d properties were violated", len(trimmed))
+	}
+}
+
+// TestTrimKeepsReleases trims a history whose second token is too low. Without the release of the first hold what is
+// left would show two holders instead.
+func TestTrimKeepsReleases(t *testing.T) {
+	h, err := parseScript(`
+1s c1 invoke acquire job
+1.1s c1 ok acquire job token=5
+1.2s c1 invoke release job
+1.3s c1 ok release job
+2s c2 invoke acquire job
+2.1s c2 ok acquire job token=4
+2.2s c2 invoke release job
+2.3s c2 ok release job
+3s c3 invoke acquire job
+3.1s c3 ok acquire job token=6`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := Options{Properties: []Property{Linearizability}, Model: model.Fenced{}}
+	short, ok := Trim(h, Linearizability, Check(h, options)[0].Violations[0], options)
+	if !ok {
+		t.Fatal("cannot be trimmed")
+	}
+	var left []int64
+	for i := range short.Events {
+		left = append(left, short.Events[i].Index)
+	}
+	want := "c2 was given job at 2.100 s although token 4 is not above 5"
+	if got := Check(short, options)[0].Why; !slices.Equal(left[:6], []int64{0, 1, 2, 3, 4, 5}) || got != want {
+		t.Errorf("left %v, which say %q, want %q", left, got, want)
 	}
 }
 

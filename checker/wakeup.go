@@ -9,6 +9,9 @@ import (
 // judgeWakeUps asks whether a lock that was waited for after the heal stayed without a holder for longer than the
 // bound, although its record named nobody, or somebody who was waiting for it. Where the record names somebody who has
 // no use for it, that is the matter of Orphan.
+//
+// A lock with several permits is free while fewer hold than there are permits. How many a client takes, and what the
+// record says of each, is not followed: where one took several or a server is on record, such a stretch shows nothing.
 func (a *analysis) judgeWakeUps(options Options) Verdict {
 	m, otherwise, ok := a.aftermath(options)
 	if !ok {
@@ -16,6 +19,7 @@ func (a *analysis) judgeWakeUps(options Options) Verdict {
 	}
 	f := &findings{cap: options.MaxViolations}
 	waits, entered, cutOff, longest := 0, 0, 0, time.Duration(0)
+	permits, doubt := options.Promises.Permits, ""
 	for _, log := range a.locks {
 		waiting := a.waitsFor(log, m.from, m.to)
 		waits += len(waiting)
@@ -26,15 +30,22 @@ func (a *analysis) judgeWakeUps(options Options) Verdict {
 				entered++
 			}
 		}
-		for _, g := range gaps(log, waiting, &m) {
-			if g.waited > min(longest, m.bound) && !a.blocked(log, waiting, &g) {
+		for _, g := range gaps(log, waiting, &m, permits) {
+			switch {
+			case g.waited <= min(longest, m.bound):
+			case permits > 1 && g.waited > m.bound && (len(log.facts) > 0 || a.nested(log) > 0):
+				doubt = log.key
+			case permits > 1 || !a.blocked(log, waiting, &g):
 				longest = max(longest, g.waited)
-				a.addStuck(log, waiting, &g, &m, f)
+				a.addStuck(log, waiting, &g, &m, permits, f)
 			}
 		}
 	}
 	if f.found > 0 {
 		return f.verdict(Verdict{})
+	}
+	if doubt != "" {
+		return unknown("nothing tells how many permits of " + doubt + " were taken while somebody waited for one")
 	}
 	if waits == 0 {
 		return unknown(fmt.Sprintf("nobody asked for a lock between the heal at %s and the end at %s",
@@ -49,9 +60,9 @@ func (a *analysis) judgeWakeUps(options Options) Verdict {
 		"than %s", seconds(m.from.time), seconds(longest)))
 }
 
-// gap is a stretch in which nobody held a lock, from the first instant at which somebody waited for it to the last.
-// Time in which nobody waited does not count, and does not end it: whoever gave up and came back found the lock in
-// the same state.
+// gap is a stretch in which nobody came to hold a lock although fewer held it than there are permits, from the first
+// instant at which somebody waited for it to the last. Time in which nobody waited does not count, and does not end it:
+// whoever gave up and came back found the lock in the same state.
 type gap struct {
 	open     bool
 	waited   time.Duration
@@ -59,13 +70,13 @@ type gap struct {
 }
 
 // gaps lists the gaps of one lock, in order.
-func gaps(log *lockLog, waits []wait, m *aftermath) []gap {
+func gaps(log *lockLog, waits []wait, m *aftermath, permits int) []gap {
 	var list []gap
 	holders, waiters := 0, 0
 	last := m.from
 	var g gap
 	for _, x := range changes(log, waits, m.from, m.to) {
-		if holders == 0 && waiters > 0 {
+		if holders < permits && waiters > 0 {
 			if !g.open {
 				g.open, g.from = true, last
 			}
@@ -75,7 +86,7 @@ func gaps(log *lockLog, waits []wait, m *aftermath) []gap {
 		last = x.at
 		holders += x.holds
 		waiters += x.waits
-		if holders > 0 && g.open {
+		if x.holds > 0 && g.open {
 			list = append(list, g)
 			g = gap{}
 		}
@@ -87,14 +98,14 @@ func gaps(log *lockLog, waits []wait, m *aftermath) []gap {
 }
 
 // addStuck adds a gap that is longer than the bound.
-func (a *analysis) addStuck(log *lockLog, waits []wait, g *gap, m *aftermath, f *findings) {
+func (a *analysis) addStuck(log *lockLog, waits []wait, g *gap, m *aftermath, permits int, f *findings) {
 	if g.waited <= m.bound {
 		return
 	}
 	f.longest = max(f.longest, g.waited)
 	f.sum += g.waited
 	if f.wants(log.key) {
-		f.violations = append(f.violations, a.stuck(log, waits, g))
+		f.violations = append(f.violations, a.stuck(log, waits, g, permits))
 	}
 }
 
@@ -121,7 +132,7 @@ func (a *analysis) blocked(log *lockLog, waits []wait, g *gap) bool {
 }
 
 // stuck describes a gap.
-func (a *analysis) stuck(log *lockLog, waits []wait, g *gap) Violation {
+func (a *analysis) stuck(log *lockLog, waits []wait, g *gap, permits int) Violation {
 	v := Violation{Kind: KindStuck, Key: log.key, From: g.from.time, To: g.to.time}
 	var clients, positions []int
 	seen := make(map[int]bool)
@@ -135,7 +146,11 @@ func (a *analysis) stuck(log *lockLog, waits []wait, g *gap) Violation {
 			}
 		}
 	}
-	v.Text = fmt.Sprintf("nobody held %s %s while %s waited", log.key, span(v.From, v.To), join(a.names(clients)))
+	held := "nobody held " + log.key
+	if permits > 1 {
+		held = fmt.Sprintf("fewer than %d held %s", permits, log.key)
+	}
+	v.Text = fmt.Sprintf("%s %s while %s waited", held, span(v.From, v.To), join(a.names(clients)))
 	if g.waited < v.To-v.From {
 		v.Text += fmt.Sprintf(" for %s of it", seconds(g.waited))
 	}

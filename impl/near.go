@@ -11,6 +11,15 @@ func nearest(name string, known []string) string {
 	if len(known) == 0 {
 		return "there is none"
 	}
+	near := Near(name, known)
+	if len(near) == 0 {
+		return "known: " + strings.Join(known, ", ")
+	}
+	return "did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// Near lists up to three of the known names that a name may have been meant for, the nearest first, in quotes.
+func Near(name string, known []string) []string {
 	type candidate struct {
 		name     string
 		distance int
@@ -22,14 +31,11 @@ func nearest(name string, known []string) string {
 		}
 	}
 	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
-	if len(near) == 0 {
-		return "known: " + strings.Join(known, ", ")
-	}
 	var quoted []string
 	for _, c := range near[:min(len(near), 3)] {
 		quoted = append(quoted, fmt.Sprintf("%q", c.name))
 	}
-	return "did you mean " + strings.Join(quoted, " or ") + "?"
+	return quoted
 }
 
 // editDistance counts the bytes to insert, delete or replace that turn a into b.

@@ -68,7 +68,7 @@ func TestCalls(t *testing.T) {
 	for i, want := range []struct{ back, took, outcome, failure, token string }{
 		{"4", "5", "ok", "", "7"},
 		{"5", "5", "fail", "", ""},
-		{"7", "1", "info", "'=a,\"b\"\nc", ""},
+		{"7", "1", "info", `'=a,"b"\nc`, ""},
 		{"", "", "open", "", ""},
 	} {
 		row := rows[i+1]

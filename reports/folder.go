@@ -213,7 +213,15 @@ func fill(dir string, run Run) error {
 			return fmt.Errorf("%s: %w", file.name, err)
 		}
 	}
-	if err := fillPages(dir, &run); err != nil {
+	trace, notice, err := readTrace(filepath.Join(dir, traceFile), &run)
+	if err != nil {
+		return err
+	}
+	page := NewPage(&run, trace)
+	if notice != "" {
+		page.Notices = append(page.Notices, notice)
+	}
+	if err := fillPages(dir, &run, page); err != nil {
 		return err
 	}
 	if err := fillSearchPages(dir, &run); err != nil {
@@ -222,16 +230,11 @@ func fill(dir string, run Run) error {
 	if err := fillData(filepath.Join(dir, dataFolder), run.History); err != nil {
 		return fmt.Errorf("%s: %w", dataFolder, err)
 	}
-	return fillPlots(filepath.Join(dir, plotsFolder), run)
+	return fillPlots(filepath.Join(dir, plotsFolder), run, ClockTracks(trace))
 }
 
-// fillPages writes the space-time page and, of a violation, its excerpts for pasting. The messages are those of the
-// trace as it has been written.
-func fillPages(dir string, run *Run) error {
-	page, err := readPage(filepath.Join(dir, traceFile), run)
-	if err != nil {
-		return err
-	}
+// fillPages writes the space-time page and, of a violation, its excerpts for pasting.
+func fillPages(dir string, run *Run, page *spacetime.Page) error {
 	for _, file := range []struct {
 		name   string
 		wanted bool
@@ -295,24 +298,21 @@ func isSearchPage(name string) bool {
 	return strings.HasPrefix(name, searchName) && filepath.Ext(name) == ".html"
 }
 
-// readPage makes the page of a run. A trace that cannot be read is worth keeping all the same: the page then shows what
-// the history tells, and says why.
-func readPage(trace string, run *Run) (*spacetime.Page, error) {
+// readTrace reads the trace of a run as it has been written. One that cannot be read is worth keeping all the
+// same: page and plots then show what the history tells, and the notice says why.
+func readTrace(file string, run *Run) (trace []spacetime.Entry, notice string, err error) {
 	if run.Trace == nil {
-		return NewPage(run, nil), nil
+		return nil, "", nil
 	}
-	f, err := os.Open(trace)
+	f, err := os.Open(file)
 	if err != nil {
-		return nil, plain(err)
+		return nil, "", plain(err)
 	}
 	defer f.Close()
-	entries, err := spacetime.ReadTrace(f)
-	if err != nil {
-		page := NewPage(run, nil)
-		page.Notices = append(page.Notices, "The trace could not be read: "+err.Error()+".")
-		return page, nil
+	if trace, err = spacetime.ReadTrace(f); err != nil {
+		return nil, "The trace could not be read: " + err.Error() + ".", nil
 	}
-	return NewPage(run, entries), nil
+	return trace, "", nil
 }
 
 func literal(content string) func(io.Writer) error {
@@ -324,7 +324,7 @@ func literal(content string) func(io.Writer) error {
 
 // fillPlots writes each plot as SVG and PNG, with its data as CSV. A history that cannot be drawn is worth keeping all
 // the same: the reason stands in the place of the plot.
-func fillPlots(dir string, run Run) error {
+func fillPlots(dir string, run Run, tracks []ClockTrack) error {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return plain(err)
 	}
@@ -332,7 +332,7 @@ func fillPlots(dir string, run Run) error {
 	if err != nil {
 		return writeFile(filepath.Join(dir, "plots.txt"), literal("There are no plots: "+err.Error()+".\n"))
 	}
-	sample := Sample{Run: measured, Result: checker.Overall(run.Verdicts)}
+	sample := Sample{Run: measured, Result: checker.Overall(run.Verdicts), Tracks: tracks}
 	for _, kind := range plotKinds {
 		draw := func() (*Figure, error) { return kind.draw([]Sample{sample}) }
 		if kind.name == holdersKind {

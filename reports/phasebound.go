@@ -27,23 +27,58 @@ type phaseBoundPlotter struct{ phase *Phase }
 
 // Plot implements plot.Plotter.
 func (b *phaseBoundPlotter) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	factor := float64(b.phase.Paper.Factor) * b.phase.Y.unit() / b.phase.X.unit()
-	offset := float64(b.phase.Paper.Offset) / b.phase.X.unit()
-	at := func(value float64) float64 { return factor*value + offset }
-	// The part of the line that lies within both axes: it is straight, so what lies between two of its points does too.
-	from, to := p.Y.Min, p.Y.Max
-	if factor != 0 {
-		low, high := (p.X.Min-offset)/factor, (p.X.Max-offset)/factor
-		from, to = max(from, min(low, high)), min(to, max(low, high))
-	}
-	if from >= to || factor == 0 && (offset < p.X.Min || offset > p.X.Max) {
+	ends, shown := b.phase.boundLine(c, p)
+	if !shown {
 		return
 	}
-	line := []vg.Point{{X: x(at(from)), Y: y(from)}, {X: x(at(to)), Y: y(to)}}
 	over, under := phaseBoundLine()
-	c.StrokeLines(under, line)
-	c.StrokeLines(over, line)
+	c.StrokeLines(under, ends[:])
+	c.StrokeLines(over, ends[:])
+}
+
+// boundLine is the part of the bound that lies within both axes, from one end to the other; shown is false where there
+// is none. It is straight, so what lies between two of its points does too.
+func (p *Phase) boundLine(c draw.Canvas, shownOn *plot.Plot) (ends [2]vg.Point, shown bool) {
+	if p.Paper == nil {
+		return ends, false
+	}
+	x, y := shownOn.Transforms(&c)
+	factor := float64(p.Paper.Factor) * p.Y.unit() / p.X.unit()
+	offset := float64(p.Paper.Offset) / p.X.unit()
+	from, to := shownOn.Y.Min, shownOn.Y.Max
+	if factor != 0 {
+		low, high := (shownOn.X.Min-offset)/factor, (shownOn.X.Max-offset)/factor
+		from, to = max(from, min(low, high)), min(to, max(low, high))
+	}
+	if from >= to || factor == 0 && (offset < shownOn.X.Min || offset > shownOn.X.Max) {
+		return ends, false
+	}
+	at := func(value float64) vg.Point { return vg.Point{X: x(factor*value + offset), Y: y(value)} }
+	return [2]vg.Point{at(from), at(to)}, true
+}
+
+// crosses tells whether the line between two points runs through the middle of an area, where its number stands.
+func crosses(area vg.Rectangle, from, to vg.Point) bool {
+	const halfWidth, halfHeight = 15 * vg.Length(1), 7 * vg.Length(1)
+	middle := vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: (area.Min.Y + area.Max.Y) / 2}
+	// The part of the line that lies beside the number, as shares of its length, is cut smaller edge by edge.
+	first, last := vg.Length(0), vg.Length(1)
+	for _, edge := range [][2]vg.Length{
+		{to.X - from.X, middle.X + halfWidth - from.X},
+		{from.X - to.X, from.X - middle.X + halfWidth},
+		{to.Y - from.Y, middle.Y + halfHeight - from.Y},
+		{from.Y - to.Y, from.Y - middle.Y + halfHeight},
+	} {
+		switch along, room := edge[0], edge[1]; {
+		case along == 0 && room < 0:
+			return false
+		case along > 0:
+			last = min(last, room/along)
+		case along < 0:
+			first = max(first, room/along)
+		}
+	}
+	return first <= last
 }
 
 // unit is how many values make one of what the axis shows.

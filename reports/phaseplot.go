@@ -36,6 +36,12 @@ type PhaseCell struct {
 	Violated, Untested int // how many broke the property, and how many did not put it to the test
 }
 
+// tested is how many seeds put the property to the test: what rates are shares of.
+func (c PhaseCell) tested() int { return c.Seeds - c.Untested }
+
+// rate is the share of violations in what was tested, 0 where nothing was.
+func (c PhaseCell) rate() float64 { return float64(c.Violated) / float64(max(c.tested(), 1)) }
+
 // confidence is how sure the intervals of violation rates are, with the quantile of the normal distribution for it.
 const (
 	confidence         = "95 %"
@@ -64,8 +70,9 @@ func Wilson(hits, of int) (low, high float64) {
 // phaseHeight is the height of a phase diagram, without legend and caption.
 const phaseHeight = 430 * vg.Length(1)
 
-// PhasePlot draws a phase diagram: one field for each pair of values, the darker the more seeds broke the property. A
-// field of which no seed broke it shows how high the rate may still be.
+// PhasePlot draws a phase diagram: one field for each pair of values, the darker the more seeds broke the property, of
+// those that put it to the test. A field of which none broke it shows how high the rate may still be; one of which none
+// put it to the test is hatched.
 func PhasePlot(phase *Phase) (*Figure, error) {
 	xs, ys, err := phase.grid()
 	if err != nil {
@@ -83,6 +90,9 @@ func PhasePlot(phase *Phase) (*Figure, error) {
 			fillRectangle(c, area, shade.fill, draw.LineStyle{Color: grey, Width: 0.5})
 		}})
 	}
+	if slices.ContainsFunc(phase.Cells, func(c PhaseCell) bool { return c.tested() == 0 }) {
+		f.legend = append(f.legend, legendEntry{"? not put to the test", fillUntested})
+	}
 	if phase.Paper != nil {
 		p.Add(&phaseBoundPlotter{phase})
 		f.legend = append(f.legend, phase.Paper.entry())
@@ -91,13 +101,16 @@ func PhasePlot(phase *Phase) (*Figure, error) {
 	return f, nil
 }
 
-// phaseShades are the colours of fields, each for rates up to one, from pale to dark.
-var phaseShades = []struct {
+// phaseShade is a colour of fields with that of the number in it.
+type phaseShade struct {
 	upTo float64
 	name string
 	fill color.NRGBA
 	text color.NRGBA
-}{
+}
+
+// phaseShades are the colours of fields, each for rates up to one, from pale to dark.
+var phaseShades = []phaseShade{
 	{0, "none", color.NRGBA{R: 247, G: 247, B: 247, A: 255}, grey},
 	{0.1, "up to 10 %", color.NRGBA{R: 253, G: 224, B: 196, A: 255}, black},
 	{0.5, "up to 50 %", color.NRGBA{R: 248, G: 172, B: 110, A: 255}, black},
@@ -105,12 +118,19 @@ var phaseShades = []struct {
 	{1, "all seeds", color.NRGBA{R: 150, G: 60, B: 0, A: 255}, color.NRGBA{R: 255, G: 255, B: 255, A: 255}},
 }
 
+// fillUntested fills a field of which nothing is known: hatched, so that it looks like no rate.
+func fillUntested(c *draw.Canvas, area vg.Rectangle) {
+	fillRectangle(c, area, color.White, draw.LineStyle{Color: grey, Width: 0.5})
+	hatch(c, area, draw.LineStyle{Color: paleGrey, Width: 0.75})
+}
+
 // grid lists the values of both axes and makes sure that each pair is there once.
 func (p *Phase) grid() (xs, ys []int64, err error) {
 	seen := map[[2]int64]bool{}
 	for _, cell := range p.Cells {
-		if cell.Seeds < 1 || cell.Violated > cell.Seeds {
-			return nil, nil, fmt.Errorf("a field has %d violations in %d seeds", cell.Violated, cell.Seeds)
+		if cell.Seeds < 1 || cell.Violated > cell.tested() {
+			return nil, nil, fmt.Errorf("a field has %d violations in %d seeds, of which %d tested nothing", cell.Violated,
+				cell.Seeds, cell.Untested)
 		}
 		seen[[2]int64{cell.X, cell.Y}] = true
 		xs, ys = append(xs, cell.X), append(ys, cell.Y)
@@ -171,10 +191,14 @@ func (p *Phase) rows() [][]string {
 	rows := [][]string{{x, y, "seeds", "violated", "untested", "rate", "rate_low", "rate_high"}}
 	share := func(rate float64) string { return strconv.FormatFloat(rate, 'f', 4, 64) }
 	for _, cell := range p.Cells {
-		low, high := Wilson(cell.Violated, cell.Seeds)
+		rate := "" // unknown
+		if cell.tested() > 0 {
+			rate = share(cell.rate())
+		}
+		low, high := Wilson(cell.Violated, cell.tested())
 		rows = append(rows, []string{
 			p.X.text(cell.X), p.Y.text(cell.Y), strconv.Itoa(cell.Seeds), strconv.Itoa(cell.Violated),
-			strconv.Itoa(cell.Untested), share(float64(cell.Violated) / float64(cell.Seeds)), share(low), share(high),
+			strconv.Itoa(cell.Untested), rate, share(low), share(high),
 		})
 	}
 	return rows
@@ -202,7 +226,7 @@ func (p *Phase) caption() string {
 	text := "Each field: " + seeds + "; the number is the share that broke it, in percent. Where none did, it is how " +
 		"high the rate may still be, with a confidence of " + confidence + " (Wilson)."
 	if untested > 0 {
-		text += " In " + plural(int64(untested), "run") + " it was not put to the test."
+		text += " In " + plural(int64(untested), "run") + " it was not put to the test: shares are of the others."
 	}
 	return text
 }
@@ -216,39 +240,68 @@ type phaseFields struct {
 // Plot implements plot.Plotter.
 func (f *phaseFields) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
+	bound, bounded := f.phase.boundLine(c, p)
 	for _, cell := range f.phase.Cells {
 		i, _ := slices.BinarySearch(f.xs, cell.X)
 		j, _ := slices.BinarySearch(f.ys, cell.Y)
 		left, right := f.phase.X.edges(f.xs, i)
 		low, high := f.phase.Y.edges(f.ys, j)
 		area := vg.Rectangle{Min: vg.Point{X: x(left), Y: y(low)}, Max: vg.Point{X: x(right), Y: y(high)}}
-		rate := float64(cell.Violated) / float64(cell.Seeds)
-		shade := phaseShades[0]
-		for _, s := range phaseShades[1:] {
-			if rate > shade.upTo {
-				shade = s
-			}
+		f.field(&c, area, cell)
+		if bounded && crosses(area, bound[0], bound[1]) {
+			continue // the line would strike the number through; it is in the CSV
 		}
-		fillRectangle(&c, area, shade.fill, draw.LineStyle{Color: color.White, Width: 0.5})
-		label := style(smallSize)
-		label.Color = shade.text
-		text := cell.label()
-		width := label.Width(text)
-		if width+2 > area.Max.X-area.Min.X || label.Height(text) > area.Max.Y-area.Min.Y {
-			continue // the numbers are in the CSV
-		}
-		c.FillText(label, vg.Point{
-			X: (area.Min.X+area.Max.X)/2 - width/2, Y: (area.Min.Y+area.Max.Y)/2 - label.Height(text)/3,
-		}, text)
+		cell.number(&c, area)
 	}
 }
 
-// label is the rate in percent; where nothing broke, how high it may still be.
+// field fills the area of a field.
+func (f *phaseFields) field(c *draw.Canvas, area vg.Rectangle, cell PhaseCell) {
+	if cell.tested() == 0 {
+		fillUntested(c, area)
+		return
+	}
+	fillRectangle(c, area, cell.shade().fill, draw.LineStyle{Color: color.White, Width: 0.5})
+}
+
+// number writes the number of a field into its middle, if there is room.
+func (c PhaseCell) number(canvas *draw.Canvas, area vg.Rectangle) {
+	label := style(smallSize)
+	label.Color = c.shade().text
+	text := c.label()
+	width, height := label.Width(text), label.Height(text)
+	if width+2 > area.Max.X-area.Min.X || height > area.Max.Y-area.Min.Y {
+		return // the numbers are in the CSV
+	}
+	at := vg.Point{X: (area.Min.X+area.Max.X)/2 - width/2, Y: (area.Min.Y+area.Max.Y)/2 - height/3}
+	if c.tested() == 0 {
+		fillRectangle(canvas, vg.Rectangle{
+			Min: vg.Point{X: at.X - 2, Y: at.Y - 2}, Max: vg.Point{X: at.X + width + 2, Y: at.Y + height},
+		}, color.White, draw.LineStyle{})
+	}
+	canvas.FillText(label, at, text)
+}
+
+// shade is the colour of a field's rate.
+func (c PhaseCell) shade() phaseShade {
+	shade := phaseShades[0]
+	for _, s := range phaseShades[1:] {
+		if c.rate() > shade.upTo {
+			shade = s
+		}
+	}
+	return shade
+}
+
+// label is the rate in percent; where nothing broke, how high it may still be, and where nothing was tested, "?".
 func (c PhaseCell) label() string {
 	percent := func(rate float64) string { return strconv.FormatFloat(100*rate, 'f', 0, 64) }
-	if c.Violated == 0 {
-		_, high := Wilson(0, c.Seeds)
+	switch {
+	case c.tested() == 0:
+		return "?"
+	case c.Violated == 0:
+		_, high := Wilson(0, c.tested())
 		return "<" + percent(high)
 	}
-	return percent(float64(c.Violated) / float64(c.Seeds))
+	return percent(c.rate())
 }

@@ -36,7 +36,7 @@ func phase() *Phase {
 	for j := range 3 {
 		for i := range 4 {
 			p.Cells = append(p.Cells, PhaseCell{
-				X: int64(i) * int64(time.Second), Y: int64(j) * 100, Seeds: 20, Violated: min(i*j*4, 20), Untested: j,
+				X: int64(i) * int64(time.Second), Y: int64(j) * 100, Seeds: 20, Violated: min(i*j*4, 20-j), Untested: j,
 			})
 		}
 	}
@@ -54,19 +54,52 @@ func TestPhasePlot(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(csv.String()), "\n")
 	if len(lines) != 13 || lines[0] != "skew c2,drift c2,seeds,violated,untested,rate,rate_low,rate_high" ||
-		lines[6] != "1.000000000,100,20,4,1,0.2000,0.0807,0.4160" {
+		lines[6] != "1.000000000,100,20,4,1,0.2105,0.0851,0.4333" {
 		t.Errorf("the table is\n%s", csv.String())
 	}
 	if err := figure.WriteSVG(&svg); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"&lt;16", ">20<", ">100<", "skew c2 (s)", "drift c2", "up to 50 %"} {
+	for _, want := range []string{"&lt;16", ">21<", ">100<", "skew c2 (s)", "drift c2", "up to 50 %"} {
 		if !strings.Contains(svg.String(), want) {
 			t.Errorf("the picture does not say %q", want)
 		}
 	}
 	if figure, _ = PhasePlot(phase()); figure.WriteSVG(&again) != nil || !bytes.Equal(svg.Bytes(), again.Bytes()) {
 		t.Error("equal data give different pictures")
+	}
+}
+
+// TestPhasePlotUntested checks that a field which nothing put to the test claims no rate.
+func TestPhasePlotUntested(t *testing.T) {
+	p := phase()
+	p.Cells[0].Untested, p.Cells[0].Violated = 20, 0
+	p.Cells[1].Untested, p.Cells[1].Violated = 10, 5
+	figure, err := PhasePlot(p)
+	d := drawFigure(t, figure, err)
+	for _, want := range []string{">?<", ">50<", "? not put to the test"} {
+		if !bytes.Contains(d.svg, []byte(want)) {
+			t.Errorf("the picture does not say %q", want)
+		}
+	}
+	lines := strings.Split(string(d.csv), "\n")
+	for i, want := range []string{"0.000000000,0,20,0,20,,0.0000,1.0000", "1.000000000,0,20,5,10,0.5000,0.2366,0.7634"} {
+		if lines[i+1] != want {
+			t.Errorf("the table has %q, want %q", lines[i+1], want)
+		}
+	}
+}
+
+// TestPhasePlotBound checks that the bound leaves the numbers out that it would strike through, and no others.
+func TestPhasePlotBound(t *testing.T) {
+	p := phase()
+	for i := range p.Cells {
+		p.Cells[i].Violated, p.Cells[i].Untested = 1, 0
+	}
+	p.Paper = &PhaseBound{Offset: int64(time.Second), Formula: "1s"} // through the second of four columns
+	figure, err := PhasePlot(p)
+	if n := bytes.Count(drawFigure(t, figure, err).svg, []byte(">5<")); n != 9 {
+		t.Errorf("%d of 12 fields have a number, want 9: those beside the line", n)
 	}
 }
 
@@ -80,6 +113,7 @@ func TestPhasePlotErrors(t *testing.T) {
 		{"a hole", func(p *Phase) { p.Cells = p.Cells[1:] }, "no full grid"},
 		{"a field twice", func(p *Phase) { p.Cells[0] = p.Cells[1] }, "no full grid"},
 		{"no seeds", func(p *Phase) { p.Cells[0].Seeds = 0 }, "in 0 seeds"},
+		{"broken untested", func(p *Phase) { p.Cells[0].Violated, p.Cells[0].Untested = 1, 20 }, "20 tested nothing"},
 	} {
 		p := phase()
 		test.change(p)

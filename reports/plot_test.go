@@ -283,7 +283,7 @@ func TestTicks(t *testing.T) {
 		want      string
 	}{
 		{0.001, 0.02, "1 ms,2 ms,5 ms,10 ms,20 ms"},
-		{0.0000008, 12, "1 us,10 us,100 us,1 ms,10 ms,100 ms,1 s,10 s"},
+		{0.0000008, 12, "1 µs,10 µs,100 µs,1 ms,10 ms,100 ms,1 s,10 s"},
 	} {
 		var got []string
 		for _, tick := range (durationTicks{}).Ticks(test.low, test.high) {

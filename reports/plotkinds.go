@@ -16,6 +16,8 @@ import (
 type Sample struct {
 	*measure.Run
 	Result checker.Result // of all that the lock promises, the worst; empty = nobody has judged it
+	// Tracks are what the engine's trace says of clocks; nil = there is no trace, and clocks are drawn as they were read.
+	Tracks []ClockTrack
 }
 
 // plotKind is one kind of plot of runs.

@@ -28,7 +28,7 @@ func sampleOf(t testing.TB, h *checker.History, result checker.Result) Sample {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Sample{run, result}
+	return Sample{Run: run, Result: result}
 }
 
 // busy is a history of clients that take turns again and again, by a queue that some get round, with calls of every

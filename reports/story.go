@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/checker/mechanism"
+	"github.com/lockstep-sim/lockstep/internal/visible"
 )
 
 // Limits on the length of a story. Steps beside the matter go once there are more than asideSteps, those that only
@@ -58,7 +59,18 @@ func Tell(
 		story.Steps = append(story.Steps, kept[i].Step)
 	}
 	story.Conclusion = t.conclusion()
-	return story
+	return story.visible()
+}
+
+// visible renders what others have named, such as locks and scenarios, so that it does nothing where a story is shown.
+func (s Story) visible() Story {
+	s.Title, s.Headline, s.Mechanism = visible.Line(s.Title), visible.Line(s.Headline), visible.Line(s.Mechanism)
+	s.Conclusion = visible.Line(s.Conclusion)
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		step.Who, step.Clock, step.Text = visible.Line(step.Who), visible.Line(step.Clock), visible.Line(step.Text)
+	}
+	return s
 }
 
 // title names the run that a story is from, as far as the history says.
@@ -158,12 +170,14 @@ func wrapFrom(b *strings.Builder, text string, indent int) {
 	b.WriteByte('\n')
 }
 
-// units splits a text into words, and keeps a number and its unit together.
+// units splits a text into words, and keeps a number and its unit together. Two colons never begin a line, where the
+// log of a build would take them for a command.
 func units(text string) []string {
 	var words []string
 	for _, word := range strings.Fields(text) {
 		last := len(words) - 1
-		if last >= 0 && strings.Trim(word, ".,;:)]") == "s" && endsInDigit(words[last]) {
+		unit := last >= 0 && strings.Trim(word, ".,;:)]") == "s" && endsInDigit(words[last])
+		if last >= 0 && (unit || strings.HasPrefix(word, "::")) {
 			words[last] += " " + word
 			continue
 		}

@@ -265,3 +265,34 @@ func TestWordsKeepUnits(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestStoryIsTame checks that names with control characters and commands for the log of a build do nothing in a story,
+// wherever its lines are broken.
+func TestStoryIsTame(t *testing.T) {
+	const evil = "\x1b[31m\n::error::x ::error::y\u202e"
+	for width := range textWidth {
+		name := strings.Repeat("n", width) + evil
+		h := &checker.History{
+			Header: checker.Header{Scenario: evil, Implementation: evil, Lock: name},
+			Events: []checker.Event{
+				{Index: 1, Time: 1, Process: 0, Node: "c1", Type: checker.Invoke, F: checker.Acquire, Key: name},
+				{Index: 2, Time: 2, Process: 0, Node: "c1", Type: checker.OK, F: checker.Acquire, Key: name},
+				{Index: 3, Time: 3, Process: 1, Node: evil, Type: checker.Invoke, F: checker.Acquire, Key: name},
+				{Index: 4, Time: 4, Process: 1, Node: evil, Type: checker.OK, F: checker.Acquire, Key: name},
+			},
+		}
+		v := checker.Check(h, checker.Options{Properties: []checker.Property{checker.MutualExclusion}})[0]
+		if len(v.Violations) == 0 {
+			t.Fatalf("nothing is violated: %s", v.Why)
+		}
+		text := Tell(h, v.Property, v.Violations[0], nil).String()
+		if strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, `\x1b[31m`) {
+			t.Fatalf("a control character acts:\n%q", text)
+		}
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(strings.TrimSpace(line), "::") {
+				t.Fatalf("a line is a command:\n%s", text)
+			}
+		}
+	}
+}

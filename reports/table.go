@@ -6,10 +6,13 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lockstep-sim/lockstep/internal/visible"
 )
 
 // writeTable writes rows as CSV, the names of the columns first: RFC 4180 with lines that end in a line feed, as all
-// other files of this program do. Cells that a spreadsheet would take for a formula are written as text.
+// other files of this program do. Cells that a spreadsheet would take for a formula are written as text, and characters
+// that would act on a terminal or break the row as their numbers.
 func writeTable(w io.Writer, rows [][]string) error {
 	out := newTableWriter(w)
 	for _, row := range rows {
@@ -46,11 +49,13 @@ const quoteMark = "'"
 
 // formulaStarts are the characters with which a cell begins that a spreadsheet takes for a formula, the wide forms
 // of them included, and the mark itself, so that taking one mark away always gives back what there was.
-const formulaStarts = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20" + quoteMark
+const formulaStarts = "=+-@\t\uff1d\uff0b\uff0d\uff20" + quoteMark
 
-// safeCell keeps a spreadsheet from running what somebody has put into the name of a lock: a cell that would begin a
-// formula gets a quote mark in front. Numbers stay numbers.
+// safeCell keeps a spreadsheet from running what somebody has put into the name of a lock, and a terminal from being
+// painted over: a cell that would begin a formula gets a quote mark in front, and what acts becomes visible. Numbers
+// stay numbers.
 func safeCell(cell string) string {
+	cell = visible.Cell(cell)
 	first, size := utf8.DecodeRuneInString(cell)
 	if size == 0 || !strings.ContainsRune(formulaStarts, first) || isNumber(cell) {
 		return cell

@@ -47,7 +47,7 @@ func durationLabel(s float64) string {
 	for _, unit := range []struct {
 		size time.Duration
 		name string
-	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "us"}, {time.Nanosecond, "ns"}} {
+	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "µs"}, {time.Nanosecond, "ns"}} {
 		if in := s / unit.size.Seconds(); in >= 1-1e-9 {
 			return strconv.FormatFloat(math.Round(in), 'f', 0, 64) + " " + unit.name
 		}

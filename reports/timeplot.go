@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image/color"
@@ -220,20 +221,18 @@ func (s *steps) Plot(c draw.Canvas, p *plot.Plot) {
 // mostClocks bounds the lines of a plot of clocks: more could not be told apart.
 const mostClocks = 12
 
-// clockPlot draws by how much each machine's clock was off.
+// clockPlot draws by how much each machine's clock was off: as the engine traced it or, without a trace, as it
+// was read.
 func clockPlot(s Sample) (*Figure, error) {
-	if len(s.Clocks) == 0 {
+	clocks := s.readings()
+	if len(clocks) == 0 {
 		return nil, errors.New("no event says what a clock showed")
 	}
 	f, bands := timeFigure("How far clocks were off", s)
-	clocks := slices.Clone(s.Clocks)
-	slices.SortStableFunc(clocks, func(a, b measure.Clock) int { return natural(a.Machine, b.Machine) })
 	f.rows = [][]string{{"machine", "from_s", "to_s", "first_s", "last_s", "least_s", "greatest_s"}}
 	low, high := int64(math.MaxInt64), int64(math.MinInt64)
-	exact := true
 	for i := range clocks {
-		exact = exact && clocks[i].Off.Exact()
-		for _, p := range clocks[i].Off.Points {
+		for _, p := range clocks[i].Points {
 			f.rows = append(f.rows, append([]string{clocks[i].Machine}, seriesRow(p, secondsOf)...))
 			low, high = min(low, p.Least), max(high, p.Greatest)
 		}
@@ -243,36 +242,64 @@ func clockPlot(s Sample) (*Figure, error) {
 	room := max((to-from)*0.06, 0.001)
 	f.plot.Y.Min, f.plot.Y.Max = from-room, to+room
 	f.plot.Add(grid{}, bands)
-	f.caption = "Off from what most readings agree on, to the millisecond. Dots are readings, as long as they are few, " +
-		"and a line connects them."
-	if len(clocks) > mostClocks {
-		far := func(c measure.Clock) (most int64) {
-			for _, p := range c.Off.Points {
-				most = max(most, p.Greatest, -p.Least)
-			}
-			return most
-		}
-		slices.SortStableFunc(clocks, func(a, b measure.Clock) int { return int(min(max(far(b)-far(a), -1), 1)) })
-		f.caption += fmt.Sprintf(" Of %d clocks, the %d that were off the most are drawn.", len(clocks), mostClocks)
-		clocks = clocks[:mostClocks]
+	f.caption = "Off from true time, as the engine traced it, without jitter."
+	traced := len(s.Tracks) > 0
+	if !traced {
+		f.caption = readingsNote(s.Clocks)
 	}
-	if !exact {
-		f.caption += " There are so many readings that neighbours are put together, from their least to their greatest."
+	if all := len(clocks); all > mostClocks {
+		clocks = farthest(clocks)
+		f.caption += fmt.Sprintf(" Of %d clocks, the %d that were off the most are drawn.", all, mostClocks)
 	}
+	var drawn []ClockTrack
 	for i := range clocks {
+		line := curveStyle(len(drawn))
+		line.Width = 1.4
+		same := slices.IndexFunc(drawn, clocks[i].alike)
+		if traced && same >= 0 { // it would hide the other, or be hidden by it
+			drawn[same].Machine += ", " + clocks[i].Machine
+			continue
+		}
+		drawn = append(drawn, clocks[i])
+		f.plot.Add(&clockLine{track: clocks[i], end: s.End, stepped: traced, line: line})
+	}
+	for i := range drawn {
 		line := curveStyle(i)
 		line.Width = 1.4
-		f.plot.Add(&clockLine{points: clocks[i].Off.Points, line: line})
-		f.addLine(true, clocks[i].Machine, line)
+		f.addLine(true, drawn[i].Machine, line)
 	}
 	f.finish(plotHeight, bands, s)
 	return f, nil
 }
 
-// clockLine draws readings and what connects them.
+// readingsNote says how clocks are drawn of which only readings are known.
+func readingsNote(clocks []measure.Clock) string {
+	text := "Off from what most readings agree on, to the millisecond. Dots are readings, as long as they are few, and " +
+		"a line connects them, but not where a clock was bent in between."
+	if slices.ContainsFunc(clocks, func(c measure.Clock) bool { return !c.Off.Exact() }) {
+		text += " There are so many readings that neighbours are put together, from their least to their greatest."
+	}
+	return text
+}
+
+// farthest picks the clocks that were off the most.
+func farthest(clocks []ClockTrack) []ClockTrack {
+	far := func(c ClockTrack) (most int64) {
+		for _, p := range c.Points {
+			most = max(most, p.Greatest, -p.Least)
+		}
+		return most
+	}
+	slices.SortStableFunc(clocks, func(a, b ClockTrack) int { return cmp.Compare(far(b), far(a)) })
+	return clocks[:mostClocks]
+}
+
+// clockLine draws the pieces of a track.
 type clockLine struct {
-	points []measure.Point
-	line   draw.LineStyle
+	track   ClockTrack
+	end     time.Duration
+	stepped bool // bends are known to the nanosecond: what a clock showed lasts until then
+	line    draw.LineStyle
 }
 
 // Plot implements plot.Plotter.
@@ -282,17 +309,29 @@ func (l *clockLine) Plot(c draw.Canvas, p *plot.Plot) {
 		return vg.Point{X: x(t.Seconds()), Y: y(time.Duration(off).Seconds())}
 	}
 	var line []vg.Point
-	for _, point := range l.points {
-		line = append(line, at(point.From, point.First))
-		if point.To > point.From {
-			line = append(line, at(point.From, point.Least), at(point.To, point.Greatest), at(point.To, point.Last))
+	for _, piece := range l.track.pieces() {
+		if n := len(line); n > 0 && l.stepped {
+			line = append(line, vg.Point{X: x(piece[0].From.Seconds()), Y: line[n-1].Y})
+		} else {
+			c.StrokeLines(l.line, line)
+			line = nil
+		}
+		for _, point := range piece {
+			line = append(line, at(point.From, point.First))
+			if point.To > point.From {
+				line = append(line, at(point.From, point.Least), at(point.To, point.Greatest), at(point.To, point.Last))
+			}
 		}
 	}
+	// After its last entry in the trace a clock goes on; one that drifts is not followed there.
+	if n := len(line); n > 0 && l.stepped && (n == 1 || line[n-2].Y == line[n-1].Y) {
+		line = append(line, vg.Point{X: x(l.end.Seconds()), Y: line[n-1].Y})
+	}
 	c.StrokeLines(l.line, line)
-	if len(l.points) > fewReadings {
+	if l.stepped || len(l.track.Points) > fewReadings {
 		return
 	}
-	for _, point := range l.points {
+	for _, point := range l.track.Points {
 		reading := draw.GlyphStyle{Color: l.line.Color, Radius: 1.75, Shape: draw.CircleGlyph{}}
 		c.DrawGlyph(reading, at(point.From, point.First))
 	}

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type capability struct {
 	shows                    string // a property or a mechanism
 	// The capability is taken away by one of these: faults of some kinds, a setting of the scenario, or a judgement.
 	kinds   []faults.Kind
+	apart   []faults.Kind // faults that the scenario has beside them; they are taken away in any case
 	neutral func(*Scenario)
 	judged  checker.Property
 	// without says in words what it is like then.
@@ -63,6 +65,11 @@ var capabilities = []capability{
 		kinds: []faults.Kind{faults.StarveTimers, faults.ReorderTimers},
 	},
 	{
+		name: "TIMERS", does: "the timers of a lock fire in another order, by itself",
+		scenario: "starved-timers", implementation: "redis/setnx-px!deadline-untold", shows: "mutual-exclusion",
+		kinds: []faults.Kind{faults.ReorderTimers}, apart: []faults.Kind{faults.StarveTimers},
+	},
+	{
 		name: "DROPCONN", does: "a connection breaks before a request is executed",
 		scenario: "zk-delete-fails", implementation: "zk/fair", shows: "Z20",
 		kinds: []faults.Kind{faults.LoseRequest},
@@ -88,6 +95,38 @@ var capabilities = []capability{
 		kinds: []faults.Kind{faults.Cut},
 	},
 	{
+		name: "PARTITION", does: "a connection is reset and cannot be made again for a while",
+		scenario: "pubsub-cut-off", implementation: "redis/pubsub!broken-subscription-ignored", shows: "liveness",
+		kinds: []faults.Kind{faults.Cut},
+	},
+	{
+		name: "PARTITION", does: "a link carries nothing in one direction, and still carries the other",
+		scenario: "zk-slow-answer", implementation: "zk/fair-repaired!deadline-from-answer", shows: "mutual-exclusion",
+		kinds: []faults.Kind{faults.Cut},
+	},
+	{
+		name: "BADARG", does: "waits that make no sense: none, less than none, the longest that there is",
+		scenario: "odd-waits", implementation: "redis/getset", shows: "truthful-refusal",
+		neutral: func(s *Scenario) {
+			programs := maps.Clone(s.Programs)
+			for name := range programs {
+				programs[name] = s.Programs["c1"]
+			}
+			s.Programs = programs
+		},
+		without: "all wait as c1 does",
+	},
+	{
+		name: "BADARG", does: "clients give their nodes names that begin differently",
+		scenario: "zk-prefixes", implementation: "zk/fair", shows: "Z11",
+		neutral: func(s *Scenario) { s.Differ = nil }, without: "names that begin alike",
+	},
+	{
+		name: "BADARG", does: "a node of somebody else stands where the lock keeps its own",
+		scenario: "zk-foreign-child", implementation: "zk/fair-repaired!foreign-nodes-counted", shows: "liveness",
+		kinds: []faults.Kind{faults.AddPath},
+	},
+	{
 		name: "BADARG", does: "arguments that nobody expects: odd waits, foreign keys and children, alike or equal tokens",
 		scenario: "shared-random", implementation: "redis/setnx-px", shows: "mutual-exclusion",
 		neutral: func(s *Scenario) { s.SharedRandom = false }, without: "tokens that differ",
@@ -100,6 +139,11 @@ var capabilities = []capability{
 	{
 		name: "CANCEL", does: "a call is called off, or told that its time is over, at any step",
 		scenario: "cancelled-wait", implementation: "zk/fair", shows: "mutual-exclusion",
+		kinds: []faults.Kind{faults.CancelCall},
+	},
+	{
+		name: "CANCEL", does: "a call is told that its time is over, between the execution of its request and the answer",
+		scenario: "cancelled-acquire", implementation: "redis/getset-repaired!no-cleanup-after-unknown", shows: "liveness",
 		kinds: []faults.Kind{faults.CancelCall},
 	},
 	{
@@ -176,11 +220,20 @@ var capabilities = []capability{
 
 // bare is the scenario without the capability.
 func (c *capability) bare(s *Scenario) *Scenario {
+	bare := withoutFaults(s, c.kinds)
+	if c.neutral != nil {
+		c.neutral(bare)
+	}
+	return bare
+}
+
+// withoutFaults is the scenario without its faults of some kinds.
+func withoutFaults(s *Scenario, kinds []faults.Kind) *Scenario {
 	bare := *s
 	bare.Implementations = slices.Clone(s.Implementations)
 	drop := func(all []faults.Template) []faults.Template {
 		return slices.DeleteFunc(slices.Clone(all), func(t faults.Template) bool {
-			return slices.Contains(c.kinds, t.Low().Kind)
+			return slices.Contains(kinds, t.Low().Kind)
 		})
 	}
 	bare.Faults = drop(s.Faults)
@@ -188,9 +241,6 @@ func (c *capability) bare(s *Scenario) *Scenario {
 		if e := &bare.Implementations[i]; e.Faults != nil {
 			e.Faults = append([]faults.Template{}, drop(e.Faults)...)
 		}
-	}
-	if c.neutral != nil {
-		c.neutral(&bare)
 	}
 	return &bare
 }
@@ -211,6 +261,7 @@ func (c *capability) prove(t *testing.T) (first uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s = withoutFaults(s, c.apart)
 	setup := Setup{Scenario: s, Implementation: c.implementation}
 	var outcome *Outcome
 	for setup.Seed = 1; setup.Seed <= seedsOfProof; setup.Seed++ {
@@ -252,7 +303,11 @@ func (c *capability) words() string {
 	for i, kind := range c.kinds {
 		names[i] = kind.String()
 	}
-	return "no " + strings.Join(names, ", ")
+	text := "no " + strings.Join(names, ", ")
+	for _, kind := range c.apart {
+		text += " (with no " + kind.String() + " in either)"
+	}
+	return text
 }
 
 // TestEveryKindOfFaultIsUsed wants each kind in some scenario of the library by name, not only in pools.

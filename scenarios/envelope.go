@@ -223,7 +223,8 @@ func (e *Envelope) check() error {
 	if !isProperty(string(e.property())) {
 		return fmt.Errorf("no property is named %q: want one of %v", e.Property, checker.Properties())
 	}
-	return nil
+	_, err := newRun(Setup{Scenario: e.Scenario, Implementation: e.Implementation, Seed: 1})
+	return err
 }
 
 // Strategy is what the seeds are run with: the scenario's own, as in a campaign.
@@ -297,6 +298,9 @@ func (e *Envelope) Grid(ctx context.Context, x, y Axis) ([]Cell, error) {
 		if axis.Points < 2 {
 			return nil, fmt.Errorf("vary %q: a grid wants at least 2 values of it", axis.Magnitude)
 		}
+	}
+	if x.Magnitude.same(y.Magnitude) {
+		return nil, fmt.Errorf("vary %q and %q: they are the same number; want two that differ", x.Magnitude, y.Magnitude)
 	}
 	for j := range y.Points {
 		for i := range x.Points {

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -264,6 +265,59 @@ func TestMagnitudeErrors(t *testing.T) {
 	for _, text := range []string{"5", "-25h", "soon"} {
 		if _, err := m.ParseValue(text); err == nil {
 			t.Errorf("%q is taken for a value of a lease", text)
+		}
+	}
+}
+
+// TestBeside checks which of a scenario's own faults are said to stay beside one that is varied.
+func TestBeside(t *testing.T) {
+	s := mustLoad(t, "envelope-clock")
+	for _, test := range []struct {
+		vary string
+		want []string
+	}{
+		{"skew timeserver", []string{"clock timeserver step +8s at 1s"}},
+		{"clock timeserver step +? at 1s", nil},
+		{"clock timeserver step +? on c1 after GETSET", []string{"clock timeserver step +8s at 1s"}},
+		{"skew c1", nil},
+		{"pause c1 for ? at 2s", nil},
+		{"lease", nil},
+	} {
+		m, err := ParseMagnitude(test.vary, s, "redis/getset")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Beside(s, "redis/getset"); !slices.Equal(got, test.want) {
+			t.Errorf("beside %q stays %q, want %q", test.vary, got, test.want)
+		}
+	}
+}
+
+// TestSameMagnitude tells two names of one number from two numbers.
+func TestSameMagnitude(t *testing.T) {
+	s := mustLoad(t, "envelope-pause")
+	for _, test := range []struct {
+		a, b string
+		want bool
+	}{
+		{"lease", "lease", true},
+		{"lease", "latency", false},
+		{"lease", "skew c1", false},
+		{"skew c1", "clock c1 offset +?", true},
+		{"skew c1", "skew c2", false},
+		{"skew c1", "drift c1", false},
+		{"pause c1", "pause c1 for ? on c1 after EVAL", true},
+		{"pause c1", "pause c1 for ? at 2s", false},
+	} {
+		var both [2]*Magnitude
+		for i, text := range []string{test.a, test.b} {
+			var err error
+			if both[i], err = ParseMagnitude(text, s, "redis/setnx-px"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := both[0].same(both[1]); got != test.want {
+			t.Errorf("%q and %q are the same: %v, want %v", test.a, test.b, got, test.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,9 +44,10 @@ type Catch struct {
 	Found    bool
 	Seed     uint64
 	Strategy string
-	// Hash is the hash of that run, which was ended early by Stopped if that is not empty.
+	// Hash is the hash of that run, which was ended early by Stopped if that is not empty. StopAt is what was to end it.
 	Hash    uint64
 	Stopped checker.Property
+	StopAt  []checker.Property
 }
 
 // Run hunts. The seed that it finds is the first one that there is, however many workers look for it.
@@ -56,6 +58,9 @@ func (h *Hunt) Run(ctx context.Context) (*Catch, error) {
 	}
 	if h.Property != "" && !isProperty(string(h.Property)) {
 		return nil, fmt.Errorf("no property is named %q: want one of %v", h.Property, checker.Properties())
+	}
+	if _, err := newRun(Setup{Scenario: h.Scenario, Implementation: h.Implementation, Seed: 1}); err != nil {
+		return nil, err // a campaign would pass over a lock that is kept elsewhere
 	}
 	// A campaign of one row knows how to count and to judge; only its end is another.
 	c := Campaign{
@@ -168,6 +173,17 @@ type quarry struct {
 	mechanism string
 }
 
+// Wants names what the hunt is for, as a scenario names it; none = any broken promise.
+func (h *Hunt) Wants() []string {
+	var names []string
+	for _, q := range h.quarries() {
+		if name := cmp.Or(q.mechanism, string(q.property)); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // quarries lists what the hunt is for, the most telling first: a mechanism says more than a property.
 func (h *Hunt) quarries() []quarry {
 	if h.Property != "" || h.Mechanism != "" {
@@ -206,7 +222,7 @@ func (r *huntRun) catch() *Catch {
 	if r.found >= 0 {
 		found := r.row.results[r.found]
 		c.Found, c.Seed, c.Hash, c.Stopped = true, found.Seed, found.Hash, found.Stopped
-		c.Strategy = r.hunt.strategyOf(found.Seed)
+		c.Strategy, c.StopAt = r.hunt.strategyOf(found.Seed), r.hunt.stopAt()
 		r.row.results = r.row.results[:r.found+1] // what was run beyond it depends on the number of workers
 	}
 	r.row.tally()

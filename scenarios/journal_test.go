@@ -312,7 +312,8 @@ func FuzzJournal(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(text, []byte(`{"row":0,"place":0,"seed":1,"hash":5,"verdicts":[{"property":"lost-wakeup","result":"holds"}]}`+"\n"))
+	const verdicts = `[{"property":"lost-wakeup","result":"holds"}]`
+	f.Add(text, []byte(`{"row":0,"place":0,"seed":1,"hash":5,"verdicts":`+verdicts+"}\n"))
 	f.Add(text, []byte(`{"row":1,"place":3,"again":true,"seed":4,"hash":5,"error":"x"}`+"\n{"))
 	f.Add([]byte("{}"), []byte("\n"))
 	f.Fuzz(func(t *testing.T, campaign, results []byte) {

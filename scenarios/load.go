@@ -20,6 +20,7 @@ import (
 
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/faults"
+	"github.com/lockstep-sim/lockstep/impl"
 	"github.com/lockstep-sim/lockstep/scenarios/strategy"
 	"github.com/lockstep-sim/lockstep/sim"
 )
@@ -70,8 +71,12 @@ func Load(word string) (*Scenario, error) {
 	for _, s := range Library() {
 		names = append(names, s.Name)
 	}
-	return nil, fmt.Errorf("no scenario is named %q: want one of %s, or the path of a .yaml file", word,
-		strings.Join(names, ", "))
+	meant := ""
+	if near := impl.Near(word, names); len(near) > 0 {
+		meant = "did you mean " + strings.Join(near, " or ") + "? "
+	}
+	return nil, fmt.Errorf("no scenario is named %q: %ssee \"lockstep list\", or name the path of a .yaml file", word,
+		meant)
 }
 
 // maxFileBytes bounds what is read of a scenario's file.
@@ -260,7 +265,7 @@ func (d *document) scenario() (*Scenario, error) {
 }
 
 // reservedNames are those of other things that lie beside the folders of scenarios.
-var reservedNames = []string{"campaign", "latest"}
+var reservedNames = []string{"campaign", "herd", "latest", "plots", "strategies", "sweep"}
 
 func isName(name string) bool {
 	for _, r := range name {

@@ -112,7 +112,8 @@ func TestParseErrors(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	for _, test := range []struct{ word, want string }{
-		{"dead-recrod", `no scenario is named "dead-recrod"`},
+		{"dead-recrod", `no scenario is named "dead-recrod": did you mean "dead-record"? see "lockstep list"`},
+		{"zzzzzzzzzz", `no scenario is named "zzzzzzzzzz": see "lockstep list"`},
 		{"./nowhere.yaml", "no such file"},
 		{"testdata/", "folder"},
 	} {

@@ -142,6 +142,49 @@ func (m *Magnitude) ValueText(value int64) string {
 	return strconv.FormatInt(value, 10)
 }
 
+// same tells whether two magnitudes are one number, so that the value of the second would undo that of the first.
+func (m *Magnitude) same(other *Magnitude) bool {
+	if m.setting != "" || other.setting != "" {
+		return m.setting == other.setting
+	}
+	a, errA := m.fault(1)
+	b, errB := other.fault(1)
+	return errA == nil && errB == nil && sameButNumber(a.Low(), b.Low())
+}
+
+// Beside lists the faults of a scenario that stay although they do the like to the same machine: a bound is then one of
+// both together.
+func (m *Magnitude) Beside(s *Scenario, implementation string) []string {
+	if m.setting != "" {
+		return nil
+	}
+	varied, err := m.fault(1)
+	if err != nil {
+		return nil
+	}
+	like := varied.Low()
+	e, _ := s.Expects(implementation)
+	var texts []string
+	replaced := false
+	for _, template := range s.templates(e) {
+		other := template.Low()
+		if !replaced && sameButNumber(other, like) {
+			replaced = true
+			continue
+		}
+		if alike(other.Kind, like.Kind) && other.Node == like.Node && other.Link == like.Link {
+			texts = append(texts, template.String())
+		}
+	}
+	return texts
+}
+
+// alike tells whether two kinds of faults do the like: the same, or both set a clock wrong.
+func alike(a, b faults.Kind) bool {
+	clocks := []faults.Kind{faults.ClockStep, faults.ClockOffset, faults.ClockDrift, faults.ClockJitter}
+	return a == b || slices.Contains(clocks, a) && slices.Contains(clocks, b)
+}
+
 // errNoFault says that a value means that the fault is not there at all.
 var errNoFault = errors.New("no fault")
 

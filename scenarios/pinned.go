@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,8 +14,8 @@ import (
 // PinnedFolder is where a user keeps replay files that are to be run before anything else.
 const PinnedFolder = "scenarios"
 
-// Pinned lists the replay files below a folder, by path: every text file that begins as one does. A folder that is not
-// there has none. Folders that begin with a dot, and those named testdata, are passed over.
+// Pinned lists the replay files and scripts below a folder, by path: every text file that begins as one does. A folder
+// that is not there has none. Folders that begin with a dot, and those named testdata, are passed over.
 func Pinned(dir string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -28,7 +29,7 @@ func Pinned(dir string) ([]string, error) {
 		case !entry.Type().IsRegular() || filepath.Ext(path) != ".txt":
 			return nil
 		}
-		is, err := beginsAsReplay(path)
+		is, err := beginsAsPinned(path)
 		if is {
 			files = append(files, path)
 		}
@@ -40,16 +41,18 @@ func Pinned(dir string) ([]string, error) {
 	return files, nil
 }
 
-// beginsAsReplay looks at the first bytes of a file. The version is for the parser to judge.
-func beginsAsReplay(path string) (bool, error) {
+// beginsAsPinned looks at how a file begins. Whether the rest is right is for the parser to judge.
+func beginsAsPinned(path string) (bool, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}
 	defer file.Close()
-	begin := make([]byte, len(replayFormat))
-	n, _ := file.Read(begin)
-	return string(begin[:n]) == replayFormat, nil
+	begin, err := io.ReadAll(io.LimitReader(file, maxReplayBytes))
+	if err != nil {
+		return false, err
+	}
+	return strings.HasPrefix(string(begin), replayFormat) || IsScript(string(begin)), nil
 }
 
 // PlayPinned runs a pinned replay file. The outcome is as it was pinned if it is AsExpected: a violation that must be

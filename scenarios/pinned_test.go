@@ -18,6 +18,8 @@ func TestPinned(t *testing.T) {
 		"a/replay.txt": replay.String(), "a/scenario.yaml": string(shrunk.Setup.Scenario.Text), "a/story.txt": "Once.\n",
 		"b/other-name.txt": repaired, "b/scenario.yaml": string(shrunk.Setup.Scenario.Text),
 		"testdata/replay.txt": replay.String(), ".hidden/replay.txt": replay.String(), "empty.txt": "",
+		"c/shrunk.txt": ScriptOf(shrunk.Setup, shrunk.Outcome, []string{"One run."}).String(),
+		"c/notes.txt":  "# Notes.\nOnce.\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
 			t.Fatal(err)
@@ -28,7 +30,10 @@ func TestPinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{filepath.Join(dir, "a", "replay.txt"), filepath.Join(dir, "b", "other-name.txt")}
+	want := []string{
+		filepath.Join(dir, "a", "replay.txt"), filepath.Join(dir, "b", "other-name.txt"),
+		filepath.Join(dir, "c", "shrunk.txt"),
+	}
 	if !slices.Equal(files, want) {
 		t.Fatalf("pinned are %v, want %v", files, want)
 	}

@@ -185,8 +185,10 @@ func (p *replayParser) replay(r *Replay) error {
 			return err
 		}
 	}
-	if line := p.line(); line != "" || p.next < len(p.lines) {
-		return p.fail("%s: nothing may follow \"end\"", quoteShort(line))
+	for p.next < len(p.lines) {
+		if line := p.line(); line != "" {
+			return p.fail("%s: nothing may follow \"end\"", quoteShort(line))
+		}
 	}
 	return nil
 }

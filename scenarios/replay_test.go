@@ -50,6 +50,9 @@ func TestParseReplay(t *testing.T) {
 		r.Strategy != "pct" || r.Kind != "overlap" || len(r.Decisions) != 2 || r.Holds {
 		t.Errorf("it is read as %+v", r)
 	}
+	if blank, err := ParseReplay("replay.txt", replayText+"\n\r\n\n"); err != nil || blank.String() != replayText {
+		t.Errorf("with blank lines at its end it is read as %v, %v", blank, err)
+	}
 	if windows, err := ParseReplay("replay.txt", strings.ReplaceAll(replayText, "\n", "\r\n")); err != nil ||
 		windows.String() != replayText {
 		t.Errorf("with the line ends of Windows it is read as %v, %v", windows, err)
@@ -123,7 +126,7 @@ func TestParseReplayErrors(t *testing.T) {
 		},
 		{"cut off", "end\n", "", `18: an empty line: want a decision, indented by two spaces, or "end"`},
 		{"more", "end\n", "end\nend\n", `19: "end": nothing may follow "end"`},
-		{"blank lines after", "end\n", "end\n\n\n", `19: an empty line: nothing may follow "end"`},
+		{"more after blank lines", "end\n", "end\n\n\nend\n", `21: "end": nothing may follow "end"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if !strings.Contains(replayText, test.old) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockstep-sim/lockstep/checker"
+	"github.com/lockstep-sim/lockstep/internal/visible"
 	"github.com/lockstep-sim/lockstep/scenarios/strategy"
 )
 
@@ -47,6 +48,9 @@ type Script struct {
 	Decisions      []strategy.Decision
 	Expected       string
 }
+
+// scriptScenario is the command that begins a script.
+const scriptScenario = "scenario"
 
 // scriptEnd separates what is run from what is expected.
 const scriptEnd = "----"
@@ -106,12 +110,13 @@ func (s *Script) Play(t *testing.T) (*Outcome, string, error) {
 	return outcome, Events(outcome), nil
 }
 
-// Events renders what happened in a run, one line for each event, and what was violated.
+// Events renders what happened in a run, one line for each event, and what was violated. Names that would act on a
+// terminal or break a line are written so that they do not.
 func Events(o *Outcome) string {
 	var b strings.Builder
 	for _, e := range o.History.Events {
 		if line := eventLine(&e); line != "" {
-			fmt.Fprintf(&b, "%12s %s\n", milliseconds(e.Time), line)
+			fmt.Fprintf(&b, "%12s %s\n", milliseconds(e.Time), visible.Line(line))
 		}
 	}
 	violated := 0
@@ -170,9 +175,15 @@ func eventLine(e *checker.Event) string {
 	return line
 }
 
-// IsScript tells whether a text is a script, and not a replay file.
+// IsScript tells whether a text is a script, and not a replay file: its first line that is neither empty nor a comment
+// is the command "scenario".
 func IsScript(text string) bool {
-	return strings.HasPrefix(text, "#") || strings.HasPrefix(strings.TrimLeft(text, "\n"), "scenario\n")
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" && !strings.HasPrefix(line, "#") {
+			return line == scriptScenario
+		}
+	}
+	return false
 }
 
 // ReadScript reads a script file.

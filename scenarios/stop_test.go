@@ -159,3 +159,41 @@ func TestHuntStopsEarly(t *testing.T) {
 		t.Errorf("the hunt for a mechanism was cut short by %s", whole.Stopped)
 	}
 }
+
+// TestEarlyHuntsFindTheSame hunts for what the library must find of properties alone, with and without an early end.
+func TestEarlyHuntsFindTheSame(t *testing.T) {
+	const every = 6 // so that the sample is spread over the library
+	number, stopped := 0, 0
+	for _, s := range Library() {
+		for _, e := range s.Implementations {
+			onlyProperties := len(e.Find) > 0 && !slices.ContainsFunc(e.Find, func(f MustFind) bool {
+				return isMechanism(f.What)
+			})
+			if number++; !onlyProperties || number%every != 0 {
+				continue
+			}
+			hunt := Hunt{
+				Scenario: s, Implementation: e.Implementation, Seeds: SeedsUpTo(60), Workers: testWorkers(1, "serve"),
+			}
+			full, err := hunt.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			hunt.StopEarly = true
+			early, err := hunt.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if early.Found != full.Found || early.Seed != full.Seed || early.Strategy != full.Strategy {
+				t.Errorf("%s, %s: found %v in seed %d, and in full %v in seed %d", s.Name, e.Implementation, early.Found,
+					early.Seed, full.Found, full.Seed)
+			}
+			if early.Stopped != "" {
+				stopped++
+			}
+		}
+	}
+	if stopped < 3 {
+		t.Errorf("%d hunts found a run that was ended early", stopped)
+	}
+}

@@ -3,6 +3,7 @@ package foreign
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockstep-sim/lockstep/checker"
@@ -166,6 +167,9 @@ func locks(f string) bool {
 	return f == checker.Acquire || f == checker.TryAcquire || f == checker.Release
 }
 
+// known tells whether a call in the history of a lock shows something.
+func known(f string) bool { return locks(f) || f == checker.Write || f == refresh }
+
 // object finds out what a call is made on.
 func (m *importer) object(e *entry) {
 	if m.format == AtlasDB {
@@ -251,11 +255,15 @@ func (m *importer) recording() (*Recording, error) {
 	return r, nil
 }
 
+// noLease is what is assumed of a lock of which nothing tells that its holds end by themselves.
+const noLease = "no lease is known: a hold lasts until its release is called or its loss is told"
+
 // assumptions says how what is not on record is understood.
 func assumptions(h *checker.History, object Object) []string {
 	open := make(map[int]bool)
 	owners := make(map[string]int)
 	leased, shared := h.Header.Lease != 0, false
+	var others []string // calls that are none of a lock
 	for i := range h.Events {
 		e := &h.Events[i]
 		leased = leased || e.Deadline != 0
@@ -268,6 +276,9 @@ func assumptions(h *checker.History, object Object) []string {
 		case e.Process < 0:
 		case e.Type == checker.Invoke:
 			open[e.Process] = true
+			if object == Lock && !known(e.F) && !slices.Contains(others, e.F) {
+				others = append(others, e.F)
+			}
 		case e.F != checker.Lost && e.F != checker.Renew: // which happen at any time
 			delete(open, e.Process)
 		}
@@ -276,8 +287,11 @@ func assumptions(h *checker.History, object Object) []string {
 	if n := len(open); n > 0 {
 		assumed = append(assumed, counted(n, "call")+" without a return: may have taken effect or not, at any time after")
 	}
+	if len(others) > 0 {
+		assumed = append(assumed, "calls of "+strings.Join(others, ", ")+" are none of a lock and show nothing")
+	}
 	if object == Lock && !leased {
-		assumed = append(assumed, "no lease is known: a hold lasts until its release is called or its loss is told")
+		assumed = append(assumed, noLease)
 	}
 	switch {
 	case shared:

@@ -138,10 +138,10 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// TestCSV reads the table back as a table.
+// TestCSV reads the table back as a table, in which nothing acts and each event is one line.
 func TestCSV(t *testing.T) {
 	full := fullEvent(t)
-	full.Value = "with \"quotes\",\nand lines"
+	full.Value = "with \"quotes\",\nand lines\x1b[31m\tand tabs"
 	h := &checker.History{Events: []checker.Event{
 		full,
 		{Index: 200, Time: full.Time, Process: 3, Type: checker.Invoke, F: checker.Acquire, Key: "job"},
@@ -163,7 +163,8 @@ func TestCSV(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"index": strconv.FormatInt(full.Index, 10), "process": "server", "value": full.Value, "accepted": "true",
+		"index": strconv.FormatInt(full.Index, 10), "process": "server", "accepted": "true",
+		"value": `with "quotes",\nand lines\x1b[31m` + "\tand tabs",
 		"clock": "2023-11-14T22:13:20.000000005Z", "record": `{:owner "some Owner" :count 101 :expires 102 :now 103}`,
 	}
 	for column, name := range rows[0] {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockstep-sim/lockstep/checker"
+	"github.com/lockstep-sim/lockstep/internal/visible"
 )
 
 // WriteEDN writes the events of a history as Jepsen's operations in EDN, one map a line. What Jepsen has no name for
@@ -104,7 +105,8 @@ var columns = []string{
 }
 
 // WriteCSV writes the events of a history as a table: a line with the names of the columns, one line for each event.
-// Times are in nanoseconds; records of the server stand in one cell each, as EDN.
+// Times are in nanoseconds; records of the server stand in one cell each, as EDN. Characters that would act on a
+// terminal or break the row are written as their numbers.
 func WriteCSV(w io.Writer, h *checker.History) error {
 	table := csv.NewWriter(w)
 	if err := table.Write(columns); err != nil {
@@ -124,6 +126,7 @@ func WriteCSV(w io.Writer, h *checker.History) error {
 					if m.value.kind == object {
 						row[k] = m.value.plain()
 					}
+					row[k] = visible.Cell(row[k])
 				}
 			}
 		}

@@ -37,6 +37,14 @@ func (Fenced) Step(state State, o *Operation) (State, bool) {
 	return s, false
 }
 
+// Objection implements Objector.
+func (Fenced) Objection(state State, o *Operation) string {
+	if s := state.(FencedState); o.Action == Acquire && s.Owner == Nobody && !rises(s.Highest, o.Token) {
+		return notAbove(o.Token, s.Highest)
+	}
+	return ""
+}
+
 // rises tells whether a token may be that of a new hold.
 func rises(highest, token int64) bool { return token == 0 || token > highest }
 
@@ -102,6 +110,21 @@ func (m ReentrantFenced) acquire(s ReentrantFencedState, o *Operation, mine, ful
 	same := s.Hold != 0 && o.Token == s.Hold
 	next := ReentrantFencedState{s.Owner, s.Count + 1, max(s.Hold, o.Token), max(s.Highest, o.Token)}
 	return next, mine && !full && (o.Token == 0 || same || s.Hold == 0 && fresh)
+}
+
+// Objection implements Objector.
+func (m ReentrantFenced) Objection(state State, o *Operation) string {
+	s := state.(ReentrantFencedState)
+	mine := s.Owner == o.Client
+	switch {
+	case o.Action != Acquire || s.Owner != Nobody && !mine:
+		return ""
+	case mine && m.Limit > 0 && s.Count >= m.Limit:
+		return atLimit(m.Limit)
+	case mine && s.Hold != 0:
+		return fmt.Sprintf("token %d is not that of its hold, %d", o.Token, s.Hold)
+	}
+	return notAbove(o.Token, s.Highest)
 }
 
 // Describe implements State.

@@ -51,6 +51,12 @@ type State interface {
 // Owned states name the one client that holds the lock, or Nobody.
 type Owned interface{ Holder() int32 }
 
+// Objector models say in words why they take an operation for illegal in a state, where it is not for who holds the
+// lock: "token 4 is not above 5". An empty text means that who holds it is the reason.
+type Objector interface {
+	Objection(State, *Operation) string
+}
+
 // Model is a sequential lock object.
 type Model interface {
 	// Name is the short name of the model, with its parameter if it has one: "semaphore:3".
@@ -118,6 +124,19 @@ func withLimit(name string, limit int32) string {
 		return name
 	}
 	return fmt.Sprintf("%s:%d", name, limit)
+}
+
+// notAbove says that a token cannot be that of a new hold.
+func notAbove(token, highest int64) string {
+	return fmt.Sprintf("token %d is not above %d", token, highest)
+}
+
+// atLimit says that a holder cannot enter once more.
+func atLimit(limit int32) string {
+	if limit == 1 {
+		return "it held it already, and the limit is one level"
+	}
+	return fmt.Sprintf("it held it already at the limit of %d levels", limit)
 }
 
 // among tells whether client is one of clients.

@@ -117,6 +117,15 @@ func (m Reentrant) Step(state State, o *Operation) (State, bool) {
 	return s, false
 }
 
+// Objection implements Objector.
+func (m Reentrant) Objection(state State, o *Operation) string {
+	s := state.(ReentrantState)
+	if o.Action == Acquire && s.Owner == o.Client && m.Limit > 0 && s.Count >= m.Limit {
+		return atLimit(m.Limit)
+	}
+	return ""
+}
+
 // Describe implements State.
 func (s ReentrantState) Describe(name func(int32) string) string {
 	return heldAt(name, s.Owner, s.Count)

@@ -49,10 +49,33 @@ func (m Semaphore) Step(state State, o *Operation) (State, bool) {
 	return s, false
 }
 
+// Objection implements Objector.
+func (m Semaphore) Objection(state State, o *Operation) string {
+	_, has := state.(SemaphoreState).find(o.Client)
+	switch {
+	case o.Action == Acquire:
+		return "all permits were taken"
+	case o.Action == Refuse:
+		return "a permit was free"
+	case has:
+		return "it had a permit"
+	}
+	return "it had no permit"
+}
+
 func word(client int32) SemaphoreState {
 	var b [wordSize]byte
 	binary.BigEndian.PutUint32(b[:], uint32(client))
 	return SemaphoreState(b[:])
+}
+
+// Holders lists who has a permit, once for each.
+func (s SemaphoreState) Holders() []int32 {
+	var clients []int32
+	for at := 0; at < len(s); at += wordSize {
+		clients = append(clients, int32(binary.BigEndian.Uint32([]byte(s[at:at+wordSize]))))
+	}
+	return clients
 }
 
 // find returns where the permits of a client stand, or would stand.
@@ -70,8 +93,8 @@ func (s SemaphoreState) Describe(name func(int32) string) string {
 		return "free"
 	}
 	var names []string
-	for at := 0; at < len(s); at += wordSize {
-		names = append(names, name(int32(binary.BigEndian.Uint32([]byte(s[at:at+wordSize])))))
+	for _, client := range s.Holders() {
+		names = append(names, name(client))
 	}
 	return "held by " + strings.Join(names, ", ")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockstep-sim/lockstep/internal/visible"
 	"github.com/lockstep-sim/lockstep/reports/ci"
 	"github.com/lockstep-sim/lockstep/scenarios"
 )
@@ -117,7 +118,7 @@ func (a *account) writeText(
 		fmt.Fprintf(out, "%s left out: enough had failed\n", count(result.LeftOut, "row"))
 	}
 	if a.baseline != nil {
-		fmt.Fprintf(out, "baseline %s: %s\n", ci.VisibleLine(a.baseline.Source), baselineText(a.baseline, rows))
+		fmt.Fprintf(out, "baseline %s: %s\n", visible.Line(a.baseline.Source), baselineText(a.baseline, rows))
 	}
 	if result.Shard != (scenarios.Shard{}).String() {
 		fmt.Fprintf(out, "part %s: what must be found, and what is about all seeds, is judged by lockstep merge\n",
@@ -150,18 +151,18 @@ func writeNotes(out io.Writer, row *scenarios.Row, kept *keptRun) {
 	if len(row.Judgement.Reasons) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\n%s, %s: %s\n", ci.VisibleLine(row.Scenario.Word()), row.Implementation, row.Judgement.Conclusion)
+	fmt.Fprintf(out, "\n%s, %s: %s\n", visible.Line(row.Scenario.Word()), row.Implementation, row.Judgement.Conclusion)
 	for _, reason := range row.Judgement.Reasons {
-		fmt.Fprintf(out, "  %s\n", ci.VisibleLine(reason.Text))
+		fmt.Fprintf(out, "  %s\n", visible.Line(reason.Text))
 		if len(reason.Seeds) > 0 {
 			fmt.Fprintf(out, "    %s\n", reproduce(row, reason))
 		}
 		if kept.shows(reason) {
-			fmt.Fprintf(out, "    written to %s\n", ci.VisibleLine(kept.folder))
+			fmt.Fprintf(out, "    written to %s\n", visible.Line(kept.folder))
 		}
 	}
 	if kept != nil && kept.failure != nil {
-		fmt.Fprintf(out, "  the violation could not be kept: %s\n", ci.VisibleLine(kept.failure.Error()))
+		fmt.Fprintf(out, "  the violation could not be kept: %s\n", visible.Line(kept.failure.Error()))
 	}
 }
 

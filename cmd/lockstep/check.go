@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/checker/foreign"
 	"github.com/lockstep-sim/lockstep/checker/model"
+	"github.com/lockstep-sim/lockstep/internal/visible"
 )
 
 // checkCommand is "check" with its flags.
@@ -41,14 +44,23 @@ Without --property all properties are judged. mutual-exclusion and linearizabili
 those that the history does not put to the test are listed and do not count. A property that is asked for by name
 counts: unknown is not a pass.
 
+A file that cannot be read is told on the standard error, and the others are judged all the same.
+
 `
+
+const checkExitHelp = `Exit codes; of several files the first of these that came of one:
+  1   a violation was found
+  64  the command line or a file is wrong
+  2   unknown: something was not put to the test, or the judging was interrupted
+  0   no violation was found
+  70  lockstep itself failed, which ends the judging`
 
 func newCheck() *cobra.Command {
 	c := &checkCommand{}
 	cmd := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Judges recorded histories of locks",
-		Long:  checkLong + checkLists() + "\n" + exitHelp,
+		Long:  checkLong + checkLists() + "\n" + checkExitHelp,
 		Example: `  lockstep check history.jsonl
   lockstep check etcd.edn --property linearizability,mutual-exclusion --model mutex
   zcat run.json.gz | lockstep check - --output json`,
@@ -68,7 +80,8 @@ func newCheck() *cobra.Command {
 	flags.StringSliceVar(&c.promises, "promise", nil,
 		"what the lock promises: reentrant, fenced, leased, fair, loss-told (default what the model does)")
 	flags.DurationVar(&c.lease, "lease", 0,
-		"how long a hold lasts by itself, where the file does not say (default unknown)")
+		"how long a hold lasts by itself, counted from its call, where the file does not say; such a lock is leased "+
+			"(default unknown)")
 	flags.DurationVar(&c.liveness, "liveness-bound", 0,
 		"how long a lock that is waited for may be without a holder once faults are over (default not judged)")
 	flags.StringVar(&c.output, "output", "text", "text, or json: one object a line for each file")
@@ -88,12 +101,27 @@ func checkLists() string {
 	}
 	fmt.Fprintln(table, "\nModels:")
 	for _, m := range model.All() {
-		fmt.Fprintf(table, "  %s\t%s\n", m.Name(), m.About())
+		name, about := modelKind(m.Name()), m.About()
+		if _, fixed := model.Named(name + ":2"); fixed != nil {
+			fmt.Fprintf(table, "  %s\t%s\n", name, about)
+			continue
+		}
+		if m.Name() == name { // a limit is a choice
+			fmt.Fprintf(table, "  %s\t%s\n", name, about)
+			about = "as " + name + ", to a depth of N"
+		}
+		fmt.Fprintf(table, "  %s:N\t%s\n", name, about)
 	}
 	fmt.Fprintf(table, "  %s\tnot a lock: one value with read, write and cas\n", foreign.Register)
 	fmt.Fprintf(table, "  %s\tnot a lock: values with get, put and append\n", foreign.KeyValue)
 	table.Flush()
 	return b.String()
+}
+
+// modelKind is the name of a model without its parameter.
+func modelKind(name string) string {
+	kind, _, _ := strings.Cut(name, ":")
+	return kind
 }
 
 // read checks the flags.
@@ -115,6 +143,7 @@ func (c *checkCommand) read(args []string) error {
 		return usage("the standard input can be read only once")
 	}
 	c.options.LivenessBound = c.liveness
+	c.options.Promises.Leased = c.lease > 0
 	for _, name := range c.properties {
 		p := checker.Property(strings.TrimSpace(name))
 		if len(p.Members()) == 0 {
@@ -139,6 +168,9 @@ func (c *checkCommand) readModel() error {
 	}
 	m, err := model.Named(c.model)
 	if err != nil {
+		if _, unknown := model.Named(modelKind(c.model)); unknown == nil {
+			return usage("--model: %w", err) // it is about the parameter
+		}
 		return usage("--model: %w, %s, %s", err, foreign.Register, foreign.KeyValue)
 	}
 	c.options.Model = m
@@ -153,7 +185,7 @@ func (c *checkCommand) readModel() error {
 	case model.Semaphore:
 		promises.Permits = m.Permits
 	case model.Lease, model.Takeover, model.TimedLease:
-		promises.Leased = true
+		promises.Leased, promises.Reentrant = true, true
 	}
 	return nil
 }
@@ -183,34 +215,82 @@ func (c *checkCommand) run(cmd *cobra.Command, args []string) error {
 	if err := c.read(args); err != nil {
 		return err
 	}
-	code := exitExpected
+	code, unread := exitExpected, 0
 	for i, name := range args {
-		checked, err := c.check(cmd.InOrStdin(), name)
+		checked, err := interruptible(cmd.Context(), func() (*checked, error) { return c.check(cmd.InOrStdin(), name) })
+		switch {
+		case err == nil:
+			code = worse(code, checked.code(len(c.options.Properties) > 0))
+			err = c.tell(cmd, checked, i > 0)
+		case isUnread(err) && len(args) > 1:
+			unread++
+			code = worse(code, exitUsage)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", programName(), oneLine(err.Error()))
+			err = c.tellUnread(cmd.OutOrStdout(), name, err)
+		case isUnread(err):
+			err = errors.Join(err, c.tellUnread(cmd.OutOrStdout(), name, err))
+		}
 		if err != nil {
-			return err
+			return atLeast(code, err)
 		}
-		if c.output == "json" {
-			err = json.NewEncoder(cmd.OutOrStdout()).Encode(checked)
-		} else {
-			if i > 0 {
-				fmt.Fprintln(cmd.OutOrStdout())
-			}
-			err = checked.write(cmd.OutOrStdout())
-		}
-		if err != nil {
-			return internal(err)
-		}
-		if err := c.keep(cmd.ErrOrStderr(), checked); err != nil {
-			return err
-		}
-		code = worse(code, checked.code(len(c.options.Properties) > 0))
+	}
+	if unread > 0 {
+		return &exitError{code, fmt.Sprintf("%d of %s could not be read", unread, count(len(args), "file"))}
 	}
 	return exit(code)
 }
 
-// worse merges the exit codes of two files: a violation is the worst, then what is not known.
+// tell says what came of a file, and writes what was asked for about it.
+func (c *checkCommand) tell(cmd *cobra.Command, checked *checked, apart bool) error {
+	out := cmd.OutOrStdout()
+	var err error
+	if c.output == "json" {
+		err = json.NewEncoder(out).Encode(checked)
+	} else {
+		if apart {
+			fmt.Fprintln(out)
+		}
+		err = checked.write(out)
+	}
+	if err != nil {
+		return internal(err)
+	}
+	return c.keep(cmd.Context(), cmd.ErrOrStderr(), checked)
+}
+
+// tellUnread gives a file that could not be read its line of JSON as well.
+func (c *checkCommand) tellUnread(out io.Writer, name string, unread error) error {
+	if c.output != "json" {
+		return nil
+	}
+	line := struct {
+		File  string `json:"file"`
+		Error string `json:"error"`
+	}{name, oneLine(unread.Error())}
+	if err := json.NewEncoder(out).Encode(line); err != nil {
+		return internal(err)
+	}
+	return nil
+}
+
+// isUnread tells whether an error is about a file that was to be judged, and not about the command line or the program.
+func isUnread(err error) bool {
+	_, code := outcome(err)
+	return code == exitUsage && !errors.As(err, new(usageError))
+}
+
+// atLeast is an error that ends the command, with the code of what was found before it where that is worse.
+func atLeast(found int, err error) error {
+	if message, code := outcome(err); worse(found, code) != code {
+		return &exitError{worse(found, code), message}
+	}
+	return err
+}
+
+// worse merges the exit codes of two files: a failure of the program ends everything, a violation must not be hidden by
+// another file that cannot be read, and what cannot be read is not even unknown.
 func worse(a, b int) int {
-	for _, code := range []int{exitViolation, exitUnknown} {
+	for _, code := range []int{exitInternal, exitViolation, exitUsage, exitUnknown} {
 		if a == code || b == code {
 			return code
 		}
@@ -220,10 +300,13 @@ func worse(a, b int) int {
 
 // checked is what came of one file.
 type checked struct {
-	File       string            `json:"file"`
-	Format     foreign.Format    `json:"format"`
-	Object     foreign.Object    `json:"object"`
-	Model      string            `json:"model"`
+	File   string         `json:"file"`
+	Format foreign.Format `json:"format"`
+	Object foreign.Object `json:"object"`
+	// Model is the name of what linearizability is judged by; it is assumed where --model does not give it.
+	Model        string `json:"model"`
+	AssumedModel bool   `json:"assumed_model"`
+
 	Events     int               `json:"events"`
 	Operations int               `json:"operations"`
 	Clients    int               `json:"clients"`
@@ -245,6 +328,10 @@ func (c *checkCommand) check(stdin io.Reader, name string) (*checked, error) {
 	} else if c.options.Model != nil {
 		recording.Object = foreign.Lock
 	}
+	if recording.Object != foreign.Lock && (c.trim != "" || c.page != "") {
+		return nil, usage("--trim and --page are only for locks, and %s is the history of a %s", name, recording.Object)
+	}
+	recording.SupplyLease(c.lease)
 	out := &checked{
 		File: name, Format: recording.Format, Object: recording.Object, Assumed: recording.Assumed,
 		history: &recording.History,
@@ -261,14 +348,11 @@ func (c *checkCommand) check(stdin io.Reader, name string) (*checked, error) {
 func (c *checkCommand) judge(out *checked) {
 	h := out.history
 	if out.Object != foreign.Lock {
-		out.Model = string(out.Object)
+		out.Model, out.AssumedModel = string(out.Object), c.object == ""
 		out.Verdicts = c.judgeObject(h, out.Object)
 		return
 	}
-	if h.Header.Lease == 0 {
-		h.Header.Lease = c.lease
-	}
-	out.Model = modelOf(c.options)
+	out.Model, out.AssumedModel = modelOf(c.options)
 	out.Verdicts = checker.Check(h, c.options)
 }
 
@@ -289,15 +373,17 @@ func (c *checkCommand) judgeObject(h *checker.History, object foreign.Object) []
 	return verdicts
 }
 
-// modelOf names the lock object that a history is compared with.
-func modelOf(options checker.Options) string {
-	switch {
+// modelOf names the lock object that a history is compared with, and says whether it was assumed.
+func modelOf(options checker.Options) (name string, assumed bool) {
+	switch promises := options.Promises; {
 	case options.Model != nil:
-		return options.Model.Name()
-	case options.Promises.Reentrant:
-		return model.Lease{}.Name() + ", reentrant, as promised"
+		return options.Model.Name(), false
+	case promises.Leased:
+		return model.Lease{}.Name(), true
+	case promises.Reentrant:
+		return model.Reentrant{}.Name(), true
 	default:
-		return model.Lease{}.Name() + ", by lack of --model; without a lease on record that is " + model.Owner{}.Name()
+		return model.Owner{}.Name(), true
 	}
 }
 
@@ -336,18 +422,23 @@ func (out *checked) code(asked bool) int {
 	return code
 }
 
-// write tells a person what came of the file.
+// write tells a person what came of the file. The words of the file are written so that they do nothing to a terminal,
+// to the table or to the log of a build.
 func (out *checked) write(w io.Writer) error {
 	what := "key"
 	if out.Object == foreign.Lock {
 		what = "lock"
 	}
-	fmt.Fprintf(w, "%s: %s, %s by %s on %s\n", out.File, out.Format, count(out.Operations, "operation"),
-		count(out.Clients, "client"), count(out.Keys, what))
+	writeLine(w, "", fmt.Sprintf("%s: %s, %s by %s on %s", out.File, out.Format, count(out.Operations, "operation"),
+		count(out.Clients, "client"), count(out.Keys, what)))
 	for _, assumed := range out.Assumed {
-		fmt.Fprintf(w, "  assumed: %s\n", assumed)
+		writeLine(w, "  assumed: ", assumed)
 	}
-	fmt.Fprintf(w, "  model: %s\n", out.Model)
+	how := ""
+	if out.AssumedModel {
+		how = ", assumed"
+	}
+	writeLine(w, "  model: ", out.Model+how)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i := range out.Verdicts {
 		v := &out.Verdicts[i]
@@ -359,12 +450,17 @@ func (out *checked) write(w io.Writer) error {
 		if len(v.By) > 0 {
 			why += " (by " + strings.Join(v.By, ", ") + ")"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", result, v.Property, why)
+		fmt.Fprintf(table, "%s\t%s\t%s\n", result, v.Property, visible.Line(why))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	return out.writeViolations(w)
+}
+
+// writeLine writes one line of a text that may have words of others in it.
+func writeLine(w io.Writer, before, text string) {
+	fmt.Fprintf(w, "%s%s\n", before, visible.Line(text))
 }
 
 // writeViolations lists the violations, with the events that show them.
@@ -382,7 +478,8 @@ func (out *checked) writeViolations(w io.Writer) error {
 				break
 			}
 			x := &v.Violations[k]
-			if _, err := fmt.Fprintf(w, "  %s (%s)\n", x.Text, out.evidence(x)); err != nil {
+			line := visible.Line(fmt.Sprintf("%s (%s)", x.Text, out.evidence(x)))
+			if _, err := fmt.Fprintf(w, "  %s\n", line); err != nil {
 				return err
 			}
 		}
@@ -414,7 +511,7 @@ func (out *checked) evidence(x *checker.Violation) string {
 }
 
 // keep writes the files that were asked for about the first violation.
-func (c *checkCommand) keep(notes io.Writer, out *checked) error {
+func (c *checkCommand) keep(ctx context.Context, notes io.Writer, out *checked) error {
 	if c.page == "" && c.trim == "" {
 		return nil
 	}
@@ -425,24 +522,38 @@ func (c *checkCommand) keep(notes io.Writer, out *checked) error {
 	}
 	x := &v.Violations[0]
 	if c.trim != "" {
-		short, ok := checker.Trim(out.history, v.Property, *x, c.options)
-		if !ok {
-			return internal(fmt.Errorf("--trim: the violation of %s does not show again", v.Property))
+		short, err := interruptible(ctx, func() (*checker.History, error) {
+			short, shows := checker.Trim(out.history, v.Property, *x, c.options)
+			if !shows {
+				return nil, internal(fmt.Errorf("--trim: the violation of %s does not show again", v.Property))
+			}
+			return short, nil
+		})
+		if err != nil {
+			return err
 		}
-		err := replaceFile(c.trim, func(w io.Writer) error { return checker.WriteHistory(w, short) })
+		err = replaceFile(c.trim, func(w io.Writer) error { return checker.WriteHistory(w, short) })
 		if err != nil {
 			return fmt.Errorf("--trim: %w", err)
 		}
-		fmt.Fprintf(notes, "what shows the violation of %s is in %s: %d of %d events\n", v.Property, c.trim,
-			len(short.Events), out.Events)
+		writeLine(notes, "", fmt.Sprintf("what shows the violation of %s is in %s: %d of %d events", v.Property, c.trim,
+			len(short.Events), out.Events))
 	}
-	if c.page != "" {
-		err := replaceFile(c.page, func(w io.Writer) error { return checker.WritePage(w, out.history, c.options, x) })
-		if err != nil {
-			return fmt.Errorf("--page: %w", err)
-		}
-		fmt.Fprintf(notes, "the page of %s is in %s\n", v.Property, c.page)
+	if c.page == "" {
+		return nil
 	}
+	page, err := interruptible(ctx, func() (string, error) {
+		var page strings.Builder
+		err := checker.WritePage(&page, out.history, c.options, x)
+		return page.String(), err
+	})
+	if err == nil {
+		err = replaceText(c.page, page)
+	}
+	if err != nil {
+		return fmt.Errorf("--page: %w", err)
+	}
+	writeLine(notes, "", fmt.Sprintf("the page of %s is in %s", v.Property, c.page))
 	return nil
 }
 

@@ -54,7 +54,8 @@ follows on paper is drawn in, as a formula of the second magnitude.
 
 It exits 0 when it has an answer, and 2 when there is more than one bound, or what was run did not put the property to
 the test.`,
-		Example: `  lockstep envelope envelope-clock --impl redis/getset --vary "skew timeserver" --from 0s --to 20s
+		Example: `  lockstep envelope envelope-clock --impl redis/getset --vary "clock timeserver step +? at 1s" \
+      --from 0s --to 20s
   lockstep envelope envelope-pause --impl 'redis/setnx-px!no-validity-check' --vary "pause c1" --from 0s --to 10s \
       --vary lease --from 1s --to 10s --paper 'lease - 496ms'`,
 		Args: oneArgument("one scenario"),
@@ -67,7 +68,8 @@ the test.`,
 	flags.StringArrayVar(&e.vary, "vary", nil, "what to vary; given twice for a phase diagram")
 	flags.StringArrayVar(&e.from, "from", nil, "the least value; one for each --vary, in their order")
 	flags.StringArrayVar(&e.to, "to", nil, "the greatest value; one for each --vary, in their order")
-	flags.StringVar(&e.step, "step", "", "how near the two sides of the bound come (default a thousandth of the span)")
+	flags.StringVar(&e.step, "step", "",
+		"how near the two sides of the bound come (default at most a ten-thousandth of the span)")
 	flags.IntSliceVar(&e.points, "points", []int{envelopePoints}, "values of each magnitude in a phase diagram")
 	flags.StringVar(&e.paper, "paper", "",
 		"in a phase diagram, the bound of the first magnitude by the second, such as 'lease - 496ms'")
@@ -84,12 +86,15 @@ type envelopePlan struct {
 }
 
 func (e *envelopeCommand) run(cmd *cobra.Command, args []string) error {
-	if e.flags.budget > 0 {
-		return usage("--budget: an envelope is not cut short; take fewer seeds or a larger step")
-	}
 	plan, err := e.plan(cmd, args[0])
 	if err != nil {
 		return err
+	}
+	for _, axis := range plan.axes {
+		for _, fault := range axis.Magnitude.Beside(plan.search.Scenario, plan.search.Implementation) {
+			fmt.Fprintf(cmd.ErrOrStderr(),
+				"the scenario's own %q stays beside %q; vary that one, or take a scenario without it\n", fault, axis.Magnitude)
+		}
 	}
 	bar := newProgress(cmd.ErrOrStderr(), "searching")
 	plan.search.Progress = bar.seeds
@@ -150,7 +155,7 @@ func (e *envelopeCommand) plan(cmd *cobra.Command, word string) (*envelopePlan, 
 	if err := checkFolder(plan.folder); err != nil {
 		return nil, usage("--out: %w", err)
 	}
-	if plan.axes, err = e.axes(scenario, names[0]); err != nil || e.paper == "" {
+	if plan.axes, err = e.axes(cmd, scenario, names[0]); err != nil || e.paper == "" {
 		return plan, err
 	}
 	if len(plan.axes) != 2 {
@@ -161,7 +166,9 @@ func (e *envelopeCommand) plan(cmd *cobra.Command, word string) (*envelopePlan, 
 }
 
 // axes reads what is to be varied.
-func (e *envelopeCommand) axes(s *scenarios.Scenario, implementation string) ([]scenarios.Axis, error) {
+func (e *envelopeCommand) axes(
+	cmd *cobra.Command, s *scenarios.Scenario, implementation string,
+) ([]scenarios.Axis, error) {
 	if n := len(e.vary); n < 1 || n > 2 {
 		return nil, usage("want one --vary, or two for a phase diagram, not %d", n)
 	}
@@ -169,8 +176,13 @@ func (e *envelopeCommand) axes(s *scenarios.Scenario, implementation string) ([]
 		return nil, usage("want a --from and a --to for each --vary, not %d and %d for %d", len(e.from), len(e.to),
 			len(e.vary))
 	}
-	if len(e.points) > 2 {
+	switch {
+	case len(e.points) > 2:
 		return nil, usage("--points: want one number, or one for each --vary")
+	case len(e.vary) == 1 && cmd.Flags().Changed("points"):
+		return nil, usage("--points goes with two magnitudes only; one is bisected, to --step")
+	case len(e.vary) == 2 && cmd.Flags().Changed("step"):
+		return nil, usage("--step goes with one magnitude only; for two there is --points")
 	}
 	var axes []scenarios.Axis
 	for i, text := range e.vary {
@@ -189,6 +201,9 @@ func (e *envelopeCommand) axes(s *scenarios.Scenario, implementation string) ([]
 			if *value.into, err = m.ParseValue(value.text); err != nil {
 				return nil, usage("--%s: %w", value.flag, err)
 			}
+		}
+		if cmd.Flags().Changed("step") && axis.Step <= 0 {
+			return nil, usage("--step %q: want a step above zero, such as 1ms", e.step)
 		}
 		const mostPoints = 100
 		if axis.Points < 2 || axis.Points > mostPoints {
@@ -237,6 +252,9 @@ func (p *envelopePlan) report(out io.Writer, bound *scenarios.Bound) error {
 	table := filepath.Join(p.folder, envelopeFile+".csv")
 	if err := replaceText(table, p.table(bound)); err != nil {
 		return internal(err)
+	}
+	if err := publishFigures(p.folder); err != nil {
+		return err
 	}
 	fmt.Fprintf(out, "%s tried, all in %s\n", count(len(bound.Probes), "value"), table)
 	return exit(code)
@@ -312,6 +330,9 @@ func (p *envelopePlan) diagram(out io.Writer, cells []scenarios.Cell) error {
 	}
 	if err := reports.WriteFigure(p.folder, envelopeFile, figure); err != nil {
 		return internal(err)
+	}
+	if err := publishFigures(p.folder); err != nil {
+		return err
 	}
 	fmt.Fprintf(out, "%s of %s with %s: %d of %d pairs of values broke it, in %d of %d runs\n", p.search.Property,
 		p.search.Implementation, p.search.Scenario.Name, broken, len(cells), violated, runs)

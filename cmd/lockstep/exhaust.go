@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"text/tabwriter"
 
@@ -20,6 +21,10 @@ const exhaustDeviations = 3
 // exhaustive reads --strategy and tells whether it asks for all schedules instead of seeds.
 func (h *huntCommand) exhaustive(cmd *cobra.Command) (bool, error) {
 	exhaustive := slices.Equal(h.strategies, []string{strategy.Exhaustive})
+	if cmd.Flags().Changed("strategy") && len(h.strategies) == 0 {
+		return false, usage("--strategy: want one of %s, or %s alone", strings.Join(strategy.Names(), ", "),
+			strategy.Exhaustive)
+	}
 	for _, name := range h.strategies {
 		if err := strategy.Check(name); err != nil && !exhaustive {
 			return false, usage("--strategy: %w, or %s alone", err, strategy.Exhaustive)

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/lockstep-sim/lockstep/reports/ci"
+	"github.com/lockstep-sim/lockstep/internal/visible"
 	"github.com/lockstep-sim/lockstep/scenarios"
 )
 
@@ -26,7 +26,7 @@ const exitHelp = `Exit codes:
   0   everything came out as expected
   1   a violation was found
   2   unknown: something was not put to the test, or not often enough
-  3   something differs from what the scenario expects
+  3   something differs from what the scenario expects, or from the baseline
   4   nothing ran
   5   a seed did not run the same way twice
   64  the command line or a file is wrong
@@ -86,7 +86,7 @@ func outcome(err error) (line string, code int) {
 
 // oneLine joins the lines of a message, and shows what in it would paint over a terminal.
 func oneLine(message string) string {
-	return ci.VisibleLine(strings.Join(strings.Fields(message), " "))
+	return visible.Line(strings.Join(strings.Fields(message), " "))
 }
 
 // describePanic says in one line what went wrong and where. It is for the deferred function that recovers.

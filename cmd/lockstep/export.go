@@ -62,7 +62,7 @@ func newExport() *cobra.Command {
 
 The history can be read from "-", the standard input.
 
-` + exitHelp,
+` + writeExitHelp,
 		Example: `  lockstep export lockstep-out/latest --to perfetto --out trace.json
   lockstep export history.jsonl --to csv --table calls`,
 		Args: oneArgument("one folder of a run, or one history"),
@@ -98,7 +98,9 @@ func (x *exportCommand) run(cmd *cobra.Command, source string) error {
 	case flags.Changed("out") && x.out == "":
 		return usage("--out: want the name of a file")
 	}
-	run, err := readRun(cmd.InOrStdin(), source, x.trace, x.to != "csv")
+	run, err := interruptible(cmd.Context(), func() (*exportedRun, error) {
+		return readRun(cmd.InOrStdin(), source, x.trace, x.to != "csv")
+	})
 	if err != nil {
 		return err
 	}

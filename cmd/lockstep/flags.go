@@ -27,10 +27,14 @@ func (f *searchFlags) register(cmd *cobra.Command, seeds, out string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.seeds, "seeds", "", seeds)
 	flags.IntVar(&f.jobs, "jobs", runtime.GOMAXPROCS(0), "how many worker processes run at the same time")
-	flags.DurationVar(&f.budget, "budget", 0,
-		"begin no further seed after so much time, such as 30s or 5m (default no limit)")
 	flags.StringVar(&f.out, "out", "", out)
 	registerTransport(cmd, &f.transport, string(scenarios.Direct))
+}
+
+// registerBudget adds the flag that ends a search by time, to the commands whose result is worth something then.
+func (f *searchFlags) registerBudget(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&f.budget, "budget", 0,
+		"begin no further seed after so much time, such as 30s or 5m (default no limit)")
 }
 
 func registerTransport(cmd *cobra.Command, value *string, standard string) {

@@ -90,6 +90,9 @@ func (h *herdCommand) run(cmd *cobra.Command, _ []string) error {
 	if err := reports.WriteFigure(plan.folder, herdFile, figure); err != nil {
 		return internal(err)
 	}
+	if err := publishFigures(plan.folder); err != nil {
+		return err
+	}
 	out := cmd.OutOrStdout()
 	writeHerd(out, points)
 	fmt.Fprintf(out, "\nwritten to %s as %[2]s.csv, %[2]s.svg and %[2]s.png\n", plan.folder, herdFile)

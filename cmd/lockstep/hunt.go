@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lockstep-sim/lockstep/checker"
+	"github.com/lockstep-sim/lockstep/internal/visible"
 	"github.com/lockstep-sim/lockstep/reports"
 	"github.com/lockstep-sim/lockstep/scenarios"
 	"github.com/lockstep-sim/lockstep/scenarios/strategy"
@@ -46,8 +48,8 @@ Each seed is run with the next of several strategies, which decide when messages
 --strategy exhaustive there are no seeds: hunt goes through all schedules of a small scenario, those with the fewest
 deviations from the usual one first, and tells when there is none left.
 
-It exits 1 when a violation is found, 0 when there is none in the seeds, 2 when the seeds did not put the lock to
-the test.`,
+It exits 1 when it finds what it looks for, 0 when that does not show in the seeds, 2 when the seeds did not put the
+lock to the test. Other promises that were broken meanwhile are listed and do not count: they were not looked for.`,
 		Example: `  lockstep hunt dead-record --impl redis/getset
   lockstep hunt dead-record --impl redis/getset --find R1 --out found
   lockstep hunt paused-holder --impl redis/setnx-px --property resource --seeds 1-10000 --budget 1m`,
@@ -56,6 +58,7 @@ the test.`,
 	}
 	h.flags.register(cmd, fmt.Sprintf("seeds to try, in this order, such as 1-500 (default 1-%d)", huntSeeds),
 		"folder to write (default "+outputFolder+"/SCENARIO/IMPLEMENTATION/seed-N)")
+	h.flags.registerBudget(cmd)
 	cmd.Flags().StringSliceVar(&h.flags.implementations, "impl", nil, "the implementation to hunt; see \"lockstep list\"")
 	cmd.Flags().StringVar(&h.property, "property", "",
 		"look for a violation of this property only, such as mutual-exclusion")
@@ -95,15 +98,27 @@ func (h *huntCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if !catch.Found {
-		fmt.Fprintf(out, "nothing found in %s of %s with %s\n", count(catch.Row.Ran, "seed"), hunt.Implementation,
-			hunt.Scenario.Name)
-		for _, reason := range catch.Row.Judgement.Reasons {
-			fmt.Fprintf(out, "  %s\n", reason.Text)
-		}
+		writeNotFound(out, hunt, catch.Row)
 		writeMarks(out, catch.Row)
 		return exit(exitCode(nothingFound(catch.Row)))
 	}
 	return h.report(cmd, hunt, catch)
+}
+
+// writeNotFound tells that the seeds do not show what the hunt is for, and what is to be said of them besides.
+func writeNotFound(out io.Writer, hunt *scenarios.Hunt, row *scenarios.Row) {
+	in := fmt.Sprintf("in %s of %s with %s", count(row.Ran, "seed"), hunt.Implementation, hunt.Scenario.Name)
+	broken := slices.ContainsFunc(row.Judgement.Reasons, func(reason scenarios.Reason) bool {
+		return reason.Kind == scenarios.KindViolated
+	})
+	if wants := hunt.Wants(); broken && len(wants) > 0 {
+		fmt.Fprintf(out, "%s not found %s; other promises were broken:\n", strings.Join(wants, ", "), in)
+	} else {
+		fmt.Fprintf(out, "nothing found %s\n", in)
+	}
+	for _, reason := range row.Judgement.Reasons {
+		writeLine(out, "  ", reason.Text)
+	}
 }
 
 // writeMarks tells how near the seeds came to where locks break, so that nobody takes a search that never came there
@@ -162,6 +177,7 @@ func (h *huntCommand) hunt(cmd *cobra.Command, word string) (*scenarios.Hunt, er
 	return &scenarios.Hunt{
 		Scenario: scenario, Implementation: names[0], Seeds: s.seeds, Transport: s.transport, Workers: s.workers,
 		Property: checker.Property(h.property), Mechanism: h.mechanism, Strategies: h.strategies,
+		StopEarly: true,
 	}, nil
 }
 
@@ -176,15 +192,12 @@ func (h *huntCommand) report(cmd *cobra.Command, hunt *scenarios.Hunt, catch *sc
 	if folder == "" {
 		folder = seedFolder(outputFolder, hunt.Scenario, hunt.Implementation, catch.Seed)
 	}
-	found, err := scenarios.Run(new(testing.T), setup)
-	if err == nil {
-		err = found.Err
-	}
+	same, found, err := runAgain(setup, catch)
 	if err != nil {
 		return internal(fmt.Errorf("seed %d could not be run again: %w", catch.Seed, err))
 	}
 	choice, shows := hunt.Choose(found)
-	if found.Hash != catch.Hash || !shows {
+	if !same || !shows {
 		fmt.Fprintf(out, "seed %d broke a promise and ran differently when it was run again\n", catch.Seed)
 		if err := showDivergence(out, setup, folder); err != nil {
 			fmt.Fprintf(out, "%v\n", err)
@@ -200,11 +213,32 @@ func (h *huntCommand) report(cmd *cobra.Command, hunt *scenarios.Hunt, catch *sc
 		fmt.Fprintf(out, "%s before it could not be finished\n", count(n, "seed"))
 	}
 	if h.noShrink {
-		fmt.Fprintf(out, "\n%s\nwritten to %s\nrun it again with: %s\n", story, folder,
+		fmt.Fprintf(out, "\n%s\nwritten to %s\nrun it again with: %s\n", story, visible.Line(folder),
 			shellWords(programName(), "replay", folder))
 		return exit(exitViolation)
 	}
 	return h.shrink(cmd, setup, found, choice, folder)
+}
+
+// runAgain runs the seed that was found once more, in full, and tells whether it ran in the same way. A run that the
+// hunt has ended at its violation has the hash of its part, so that part is run again as well.
+func runAgain(setup scenarios.Setup, catch *scenarios.Catch) (same bool, found *scenarios.Outcome, err error) {
+	found, err = runSetup(setup)
+	if err != nil || catch.Stopped == "" {
+		return err == nil && found.Hash == catch.Hash, found, err
+	}
+	setup.StopAt, setup.Trace = catch.StopAt, sim.HashOnly
+	part, err := runSetup(setup)
+	return err == nil && part.Hash == catch.Hash, found, err
+}
+
+// runSetup runs a setup; a run that could not be finished is an error.
+func runSetup(setup scenarios.Setup) (*scenarios.Outcome, error) {
+	outcome, err := scenarios.Run(new(testing.T), setup)
+	if err == nil {
+		err = outcome.Err
+	}
+	return outcome, err
 }
 
 // writeFound writes the folder of the run that was found and returns its story.
@@ -242,6 +276,7 @@ func (h *huntCommand) shrink(
 		return internal(err)
 	}
 	fmt.Fprintf(out, "%s\n\n%s\n", shrinkLine(shrunk), story)
-	fmt.Fprintf(out, "written to %s as it was found, and to %s\n%s", folder, small, shrunkHelp(small))
+	fmt.Fprintf(out, "written to %s as it was found, and to %s\n%s", visible.Line(folder), visible.Line(small),
+		shrunkHelp(small))
 	return exit(exitViolation)
 }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/jonboulle/clockwork"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -32,6 +36,7 @@ func TestMain(m *testing.M) {
 //	lines N FILE                   a file, or stdout or stderr, must have so many lines
 //	truncated FILE N TO            copy N lines of a file and half of the next one
 //	hostile VARIABLE               write a scenario full of hostile texts; the variable gets its hostile name
+//	tame FOLDER                    no text in a folder may act on a terminal or in the log of a build
 //	fingerprint FILE               print the fingerprints of a SARIF file, each once
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -42,6 +47,7 @@ func TestScripts(t *testing.T) {
 			"lines":       lines,
 			"truncated":   truncated,
 			"hostile":     hostile,
+			"tame":        tame,
 			"fingerprint": fingerprints,
 		},
 		Setup: func(env *testscript.Env) error {
@@ -101,7 +107,7 @@ func hostile(ts *testscript.TestScript, neg bool, args []string) {
 	name := filepath.Join("<script>alert(1)<", "script>\x1b[31m\"'\n::error::x%0A.yaml")
 	text := `name: hostile
 about: "<script>alert(1)</script>\x1b[31m"
-lock: {name: "<script>alert(1)</script>\x1b[31m\n../../x\"'", lease: 200ms}
+lock: {name: "<script>alert(1)</script>\x1b[31m\n::error::x ::error::y\n../../x\"'", lease: 200ms}
 clients: 3
 program:
   c1: [lock, work 1s, unlock]
@@ -116,6 +122,38 @@ grace: 1s
 	ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
 	ts.Check(os.WriteFile(path, []byte(text), 0o644))
 	ts.Setenv(args[0], name)
+}
+
+// tame looks through all texts in a folder for control characters, and for lines that the log of a build would take for
+// a command.
+func tame(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: tame FOLDER")
+	}
+	acts := func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }
+	texts := 0
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() || filepath.Ext(path) == ".png" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		texts++
+		if at := strings.IndexFunc(string(text), acts); at >= 0 {
+			return fmt.Errorf("%s has a control character: %q", path, text[max(at-40, 0):min(at+40, len(text))])
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(strings.TrimSpace(line), "::") {
+				return fmt.Errorf("%s has a command for the log of a build: %q", path, line)
+			}
+		}
+		return nil
+	}))
+	if texts == 0 {
+		ts.Fatalf("there is no text in %s", args[0])
+	}
 }
 
 // fingerprints prints what an alert is recognised by from run to run.
@@ -213,6 +251,37 @@ func askTime(t *testing.T, address string) {
 	defer client.Close()
 	if millis, err := client.Millis(t.Context()); err != nil || millis <= 0 {
 		t.Errorf("it says that it is %d, %v", millis, err)
+	}
+}
+
+// TestInterruptReading checks that an interrupt ends commands that wait for the standard input, with nothing written.
+func TestInterruptReading(t *testing.T) {
+	for _, args := range [][]string{{"check", "-"}, {"convert", "-", "--out", "out"}, {"export", "-", "--to", "csv"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		in, held := io.Pipe()
+		var stdout, stderr strings.Builder
+		code := make(chan int)
+		go func() { code <- execute(ctx, args, streams{in, &stdout, &stderr}) }()
+		if _, err := held.Write([]byte("{:type :invoke,")); err != nil { // it reads: the write comes back
+			t.Fatal(err)
+		}
+		cancel()
+		if got := <-code; got != exitUnknown || stdout.Len() > 0 || !strings.HasSuffix(stderr.String(), ": interrupted\n") {
+			t.Errorf("%q exits %d and prints %q and %q", args, got, stdout.String(), stderr.String())
+		}
+		held.Close()
+	}
+}
+
+// TestWorse checks what the exit codes of several files come to.
+func TestWorse(t *testing.T) {
+	order := []int{exitExpected, exitUnknown, exitUsage, exitViolation, exitInternal}
+	for i, a := range order {
+		for k, b := range order {
+			if got, want := worse(a, b), order[max(i, k)]; got != want {
+				t.Errorf("%d and %d come to %d, want %d", a, b, got, want)
+			}
+		}
 	}
 }
 

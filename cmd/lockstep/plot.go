@@ -18,6 +18,7 @@ import (
 	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/checker/measure"
 	"github.com/lockstep-sim/lockstep/reports"
+	"github.com/lockstep-sim/lockstep/reports/spacetime"
 )
 
 // plotCommand is "plot" with its flags.
@@ -88,6 +89,9 @@ func (p *plotCommand) run(cmd *cobra.Command, args []string) error {
 	if drawn == 0 {
 		return exit(exitUnknown)
 	}
+	if err := publishFigures(folder); err != nil {
+		return err
+	}
 	fmt.Fprintf(out, "\n%s of %s written to %s, each as .svg, .png and .csv\n", count(drawn, "plot"),
 		count(len(samples), "run"), folder)
 	return nil
@@ -105,6 +109,9 @@ func (p *plotCommand) plan(cmd *cobra.Command, args []string) (kinds []string, f
 	for i, kind := range kinds {
 		if kinds[i] = strings.TrimSpace(kind); !slices.Contains(known, kinds[i]) {
 			return nil, "", usage("--kind %q: want one of %s", kind, strings.Join(known, ", "))
+		}
+		if slices.Contains(kinds[:i], kinds[i]) {
+			return nil, "", usage("--kind: %s stands there twice", kinds[i])
 		}
 	}
 	if len(kinds) == 0 {
@@ -140,14 +147,18 @@ func findHistories(args []string) ([]string, error) {
 			files = append(files, arg)
 			continue
 		}
+		folder, err := filepath.EvalSymlinks(arg) // a walk follows no link, not even the one at which it begins
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", arg, cause(err))
+		}
 		found := len(files)
-		err = filepath.WalkDir(arg, func(path string, entry fs.DirEntry, err error) error {
+		err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && path != arg && strings.HasPrefix(entry.Name(), "."):
+			case entry.IsDir() && path != folder && strings.HasPrefix(entry.Name(), "."):
 				return fs.SkipDir // it is being written, or what a killed run has left
-			case entry.IsDir() && path != arg && entry.Name() == shrunkFolder:
+			case entry.IsDir() && path != folder && entry.Name() == shrunkFolder:
 				return fs.SkipDir // the run in whose folder it lies, once more
 			case entry.Name() == historyFile && entry.Type().IsRegular():
 				files = append(files, path)
@@ -175,7 +186,28 @@ func readSample(ctx context.Context, file string) (reports.Sample, error) {
 	if err != nil {
 		return reports.Sample{}, fmt.Errorf("%s: %w", file, err)
 	}
-	return reports.Sample{Run: run, Result: readResult(filepath.Join(filepath.Dir(file), "verdict.json"))}, nil
+	folder := filepath.Dir(file)
+	return reports.Sample{
+		Run: run, Result: readResult(filepath.Join(folder, "verdict.json")), Tracks: readTracks(folder, file),
+	}, nil
+}
+
+// readTracks takes what the trace in a run's folder says of clocks. Without one that can be read, clocks are drawn as
+// the history has read them.
+func readTracks(folder, history string) []reports.ClockTrack {
+	if filepath.Base(history) != historyFile {
+		return nil // it may be another run than that of the trace
+	}
+	f, err := os.Open(filepath.Join(folder, "trace.jsonl"))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	trace, err := spacetime.ReadTrace(f)
+	if err != nil {
+		return nil
+	}
+	return reports.ClockTracks(trace)
 }
 
 func measureHistory(ctx context.Context, r io.Reader) (*measure.Run, error) {

@@ -22,6 +22,18 @@ func publish(out, place string) error {
 	return index.Write(out)
 }
 
+// publishFigures brings the index up to date with figures of several runs, if they lie in the folder of runs.
+func publishFigures(folder string) error {
+	place, err := filepath.Rel(outputFolder, folder)
+	if err != nil || !filepath.IsLocal(place) {
+		return nil
+	}
+	if err := index.Write(outputFolder); err != nil {
+		return internal(err)
+	}
+	return nil
+}
+
 // linkLatest moves the link in one step: it is there all the time. Where there are no links there is none, and what
 // else has its name is left alone.
 func linkLatest(out, place string) error {

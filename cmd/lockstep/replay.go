@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockstep-sim/lockstep/checker"
+	"github.com/lockstep-sim/lockstep/internal/visible"
 	"github.com/lockstep-sim/lockstep/reports"
 	"github.com/lockstep-sim/lockstep/scenarios"
 )
@@ -78,9 +79,9 @@ func replay(out io.Writer, name, transport string) error {
 	writeSameness(out, file, played, setup.Transport, sameProgram)
 	switch {
 	case played.Shows:
-		fmt.Fprintf(out, "the violation shows again: %s\n", violationOf(file))
+		writeLine(out, "the violation shows again: ", violationOf(file))
 	default:
-		fmt.Fprintf(out, "the violation does not show: %s\n", violationOf(file))
+		writeLine(out, "the violation does not show: ", violationOf(file))
 	}
 	switch {
 	case !played.Same && sameProgram && setup.Transport == file.Transport && !file.Holds:
@@ -114,15 +115,15 @@ func replayScript(out io.Writer, name string, rewrite bool) error {
 	fmt.Fprint(out, events)
 	switch {
 	case same:
-		fmt.Fprintf(out, "\nas %s says\n", name)
+		fmt.Fprintf(out, "\nas %s says\n", visible.Line(name))
 	case rewrite:
 		script.Expected = events
 		if err := replaceText(name, script.String()); err != nil {
 			return internal(err)
 		}
-		fmt.Fprintf(out, "\n%s says so now\n", name)
+		fmt.Fprintf(out, "\n%s says so now\n", visible.Line(name))
 	default:
-		fmt.Fprintf(out, "\n%s\ntake it over with: %s\n", firstLineThatDiffers(name, script.Expected, events),
+		fmt.Fprintf(out, "\n%s\ntake it over with: %s\n", firstLineThatDiffers(visible.Line(name), script.Expected, events),
 			shellWords(programName(), "replay", name, "--rewrite"))
 		return exit(exitDiffers)
 	}
@@ -161,7 +162,7 @@ func writeSameness(
 		fmt.Fprintf(out, "another run: over %s, and the file's was over %s\n", over, file.Transport)
 	case !sameProgram:
 		fmt.Fprintf(out, "another run: hash %016x, and the file has %016x; lockstep %s wrote it and this is %s\n",
-			played.Hash, file.Hash, file.Program, programVersion())
+			played.Hash, file.Hash, visible.Line(file.Program), programVersion())
 	default:
 		fmt.Fprintf(out, "another run: hash %016x, and the file has %016x; the file, its scenario or lockstep was changed\n",
 			played.Hash, file.Hash)

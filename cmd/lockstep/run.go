@@ -13,6 +13,7 @@ import (
 	"github.com/jonboulle/clockwork"
 	"github.com/spf13/cobra"
 
+	"github.com/lockstep-sim/lockstep/internal/visible"
 	"github.com/lockstep-sim/lockstep/reports/ci"
 	"github.com/lockstep-sim/lockstep/reports/index"
 	"github.com/lockstep-sim/lockstep/scenarios"
@@ -41,9 +42,9 @@ each, and fails when something differs. What a scenario says must be found has t
 violated. A SCENARIO is a name from "lockstep list" or the path of a YAML file; without one, all that come with
 lockstep are run.
 
-Before anything else it runs the replay files that are pinned: those below the folder scenarios, or --pinned. A file as
-hunt or shrink wrote it says what must be seen; with "holds" in the place of "violated" it says what must not be seen
-any more.
+Before anything else it runs the replay files and scripts that are pinned: those below the folder scenarios, or
+--pinned. A file as hunt or shrink wrote it says what must be seen; with "holds" in the place of "violated" a replay
+file says what must not be seen any more. A script such as shrunk.txt says all that must come out.
 
 The last line says how many rows of the table passed and failed, the one before it a hash over all runs: the same
 program gives the same hash on every machine. FOUND and VIOLATED name the first seed of each: R1@3 is mechanism R1 in
@@ -62,6 +63,7 @@ to the same result. With --shard 1/4 to 4/4 four machines share the seeds; "lock
 	}
 	r.flags.register(cmd, "seeds to run, such as 1-500, 7 or 1-50,100-120 (default as many as each expectation needs)",
 		"folder for violations, and for what --resume needs (default "+outputFolder+")")
+	r.flags.registerBudget(cmd)
 	r.account.register(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&r.flags.implementations, "impl", nil,
@@ -170,7 +172,7 @@ func (r *runCommand) keep(
 	}
 	journal, err := scenarios.ReadJournal(dir)
 	if errors.Is(err, scenarios.ErrNoJournal) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "nothing to go on with in %s: the campaign begins\n", ci.VisibleLine(dir))
+		fmt.Fprintf(cmd.ErrOrStderr(), "nothing to go on with in %s: the campaign begins\n", visible.Line(dir))
 		return r.begin(dir, c, build)
 	}
 	if err != nil {

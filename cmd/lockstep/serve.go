@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lockstep-sim/lockstep/reports/ci"
+	"github.com/lockstep-sim/lockstep/internal/visible"
 	"github.com/lockstep-sim/lockstep/reports/server"
 )
 
@@ -51,7 +51,7 @@ func serveFolder(cmd *cobra.Command, folder, listen string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s is shown on http://%s/\n", ci.VisibleLine(folder), listener.Addr())
+	fmt.Fprintf(cmd.OutOrStdout(), "%s is shown on http://%s/\n", visible.Line(folder), listener.Addr())
 	if err := serveHTTP(cmd.Context(), listener, server.New(root)); err != nil {
 		return internal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"github.com/lockstep-sim/lockstep/internal/visible"
 	"github.com/lockstep-sim/lockstep/reports"
 	"github.com/lockstep-sim/lockstep/scenarios"
 )
@@ -103,6 +105,9 @@ func (s *shrinkCommand) run(cmd *cobra.Command, args []string) error {
 	if err := errors.Join(checkReplaceable(out), checkFolder(out)); err != nil {
 		return usage("--out: %w", err)
 	}
+	if sameFolder(out, folder) {
+		return usage("--out: %s holds the run that is to be shrunk; want another folder", out)
+	}
 	shrink := &scenarios.Shrink{Setup: setup, Property: file.Violated, Kind: file.Kind, Mechanism: file.Mechanism}
 	shrunk, err := s.flags.shrink(cmd.Context(), shrink, cmd.ErrOrStderr())
 	if err != nil {
@@ -114,8 +119,18 @@ func (s *shrinkCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	writer := cmd.OutOrStdout()
 	fmt.Fprintf(writer, "%s\n\n%s\n", shrinkLine(shrunk), story)
-	fmt.Fprintf(writer, "written to %s\n%s", out, shrunkHelp(out))
+	fmt.Fprintf(writer, "written to %s\n%s", visible.Line(out), shrunkHelp(out))
 	return exit(exitViolation)
+}
+
+// sameFolder tells whether two names mean one folder that is there.
+func sameFolder(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
 }
 
 // shrinkFailed words why nothing was shrunk.
@@ -166,7 +181,7 @@ func shrinkLine(shrunk *scenarios.Shrunk) string {
 // shrunkHelp says what to do with the folder of a shrunk run.
 func shrunkHelp(folder string) string {
 	return fmt.Sprintf("run it again with: %s\nread it and change it: %s\n",
-		shellWords(programName(), "replay", folder), filepath.Join(folder, scenarios.ScriptFile))
+		shellWords(programName(), "replay", folder), visible.Line(filepath.Join(folder, scenarios.ScriptFile)))
 }
 
 // writeShrunk writes the folder of a shrunk run and returns its story.

@@ -92,6 +92,9 @@ func (s *strategiesCommand) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return internal(err)
 	}
+	if err := publishFigures(folder); err != nil {
+		return err
+	}
 	out := cmd.OutOrStdout()
 	writeEfforts(out, efforts.Strategies, points)
 	fmt.Fprintf(out, "\nwritten to %s as %[2]s.csv, %[2]s.svg and %[2]s.png\n", folder, strategiesFile)

@@ -51,6 +51,7 @@ interrupted, and then nothing is written.`,
 	}
 	s.flags.register(cmd, fmt.Sprintf("seeds of each combination, such as 1-50 (default 1-%d)", sweepSeeds),
 		"folder to write (default "+outputFolder+"/sweep/SCENARIO)")
+	s.flags.registerBudget(cmd)
 	cmd.Flags().StringSliceVar(&s.flags.implementations, "impl", nil,
 		"implementation to compare, several with commas (default those that the scenario names)")
 	cmd.Flags().StringVar(&s.vary, "vary", "", "what to vary and its values, such as clients=2,4,8")
@@ -161,6 +162,9 @@ func (s *sweepCommand) write(out io.Writer, folder string, runs []reports.SweepR
 			return internal(err)
 		}
 		fmt.Fprintf(out, "%s: %s\n", kind, filepath.Join(folder, kind+".svg"))
+	}
+	if err := publishFigures(folder); err != nil {
+		return err
 	}
 	fmt.Fprintf(out, "\nwritten to %s: %s with a row for each run, and each plot as .svg, .png and .csv\n", folder,
 		sweepFile)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/lockstep-sim/lockstep/reports/ci"
+	"github.com/lockstep-sim/lockstep/internal/visible"
 	"github.com/lockstep-sim/lockstep/scenarios"
 )
 
@@ -82,7 +82,7 @@ func shellWords(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
 		switch {
-		case ci.VisibleLine(word) != word:
+		case visible.Line(word) != word:
 			quoted[i] = "$'" + escapeBytes(word) + "'" // bash, zsh and ksh take the escapes back
 		case word == "" || strings.Trim(word, plainInShell) != "":
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

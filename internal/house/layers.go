@@ -21,6 +21,8 @@ var layers = map[string]layer{
 	".":              {},
 	"internal/house": {modules: []string{"golang.org/x/mod"}},
 
+	"internal/visible": {},
+
 	"impl":            {modules: []string{clockworkModule, zkModule}},
 	"impl/timeserver": {house: []string{"impl"}, modules: []string{clockworkModule}},
 	"impl/redislock": {
@@ -42,7 +44,9 @@ var layers = map[string]layer{
 	"checker/mechanism": {house: []string{"checker"}},
 	"checker/measure":   {house: []string{"checker"}},
 
-	"checker/foreign": {house: []string{"checker"}, tests: []string{"github.com/anishathalye/porcupine"}},
+	"checker/foreign": {
+		house: []string{"checker", "internal/visible"}, tests: []string{"github.com/anishathalye/porcupine"},
+	},
 
 	"faults": {house: []string{"sim"}},
 
@@ -51,31 +55,34 @@ var layers = map[string]layer{
 	"scenarios": {
 		house: []string{
 			"scenarios/strategy", "impl", "impl/redislock", "impl/timeserver", "impl/zklock", "faults", "checker",
-			"checker/measure", "checker/mechanism", "sim", "sim/redis", "sim/zookeeper",
+			"checker/measure", "checker/mechanism", "internal/visible", "sim", "sim/redis", "sim/zookeeper",
 		},
 		modules: []string{clockworkModule, goRedisModule, zkModule, "github.com/goccy/go-yaml"},
 	},
 
 	"reports": {
-		house:   []string{"checker", "checker/measure", "checker/mechanism", "reports/spacetime"},
+		house:   []string{"checker", "checker/measure", "checker/mechanism", "internal/visible", "reports/spacetime"},
 		modules: []string{"gonum.org/v1/plot", "golang.org/x/image"},
 		tests:   []string{"scenarios", "sim", "faults"},
 	},
 
 	"reports/spacetime": {
 		tests: []string{
-			"reports", "checker", "checker/mechanism", "scenarios", "sim", "github.com/chromedp/chromedp",
+			"reports", "reports/index", "checker", "checker/mechanism", "scenarios", "sim", "github.com/chromedp/chromedp",
 			"github.com/chromedp/cdproto",
 		},
 	},
 
-	"reports/ci": {tests: []string{"github.com/owenrumney/go-sarif/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
+	"reports/ci": {
+		house: []string{"internal/visible"},
+		tests: []string{"github.com/owenrumney/go-sarif/v3", "github.com/santhosh-tekuri/jsonschema/v6"},
+	},
 
 	"reports/export": {
 		house: []string{"checker", "reports/spacetime"}, tests: []string{"reports", "scenarios", "sim"},
 	},
 
-	"reports/index": {house: []string{"reports/ci"}},
+	"reports/index": {house: []string{"reports/ci", "internal/visible"}},
 	"reports/server": {
 		house: []string{"reports/index"}, tests: []string{"github.com/chromedp/chromedp", "github.com/chromedp/cdproto"},
 	},
@@ -84,7 +91,7 @@ var layers = map[string]layer{
 		house: []string{
 			"reports", "reports/ci", "reports/export", "reports/index", "reports/server", "reports/spacetime", "scenarios",
 			"scenarios/strategy", "checker", "checker/foreign", "checker/measure", "checker/model", "sim", "sim/zookeeper",
-			"impl", "impl/timeserver",
+			"impl", "impl/timeserver", "internal/visible",
 		},
 		modules: []string{
 			clockworkModule, "github.com/cespare/xxhash/v2", "github.com/spf13/cobra", "github.com/schollz/progressbar/v3",

@@ -3,7 +3,10 @@ package ci
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/lockstep-sim/lockstep/internal/visible"
 )
 
 // mostAnnotations is how many annotations are written. GitHub shows ten of a kind for a step, and nobody reads more
@@ -36,12 +39,12 @@ func WriteAnnotations(w io.Writer, c *Campaign) error {
 
 // commandData escapes the message of a workflow command.
 func commandData(text string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(Visible(text))
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(visible.Text(text))
 }
 
 // commandProperty escapes the value of a property of a workflow command.
 func commandProperty(text string) string {
-	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(commandData(VisibleLine(text)))
+	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(commandData(visible.Line(text)))
 }
 
 const (
@@ -69,9 +72,21 @@ func WriteSummary(w io.Writer, c *Campaign) error {
 	p.add("\n\n")
 	p.table(c)
 	problems := c.problems()
+	told := problems[:min(len(problems), mostProblems)]
+	var rows []*Row
+	for _, x := range told {
+		if !slices.Contains(rows, x.row) {
+			rows = append(rows, x.row)
+		}
+	}
 	diagram := true
-	for _, x := range problems[:min(len(problems), mostProblems)] {
-		p.problem(x, &diagram)
+	for _, row := range rows {
+		p.add("\n### %s, %s\n\n", markdown(row.Scenario), markdown(row.Implementation))
+		for _, x := range told {
+			if x.row == row {
+				p.problem(x, &diagram)
+			}
+		}
 	}
 	if more := len(problems) - mostProblems; more > 0 {
 		p.add("\nand %d more\n", more)
@@ -152,20 +167,23 @@ func violated(row *Row) string {
 	return strings.Join(all, " ")
 }
 
-// problem tells one problem, the first that has a diagram with it.
+// problem tells one problem as an item of a list, the first that has a diagram with it.
 func (p *page) problem(x placed, diagram *bool) {
-	p.add("\n### %s, %s\n\n%s\n", markdown(x.row.Scenario), markdown(x.row.Implementation), markdown(x.problem.Text))
+	p.add("- %s\n", markdown(x.problem.Text))
 	for _, fault := range x.problem.Plan {
-		p.add("* %s\n", markdown(fault))
+		p.add("  - %s\n", markdown(fault))
 	}
 	if x.problem.Command != "" {
-		p.add("\n%s\n", fenced("sh", VisibleLine(x.problem.Command)))
+		p.add("\n%s\n", indented(fenced("sh", visible.Line(x.problem.Command))))
 	}
 	if *diagram && x.problem.Diagram != "" && len(x.problem.Diagram) <= mostDiagram {
 		*diagram = false
-		p.add("\n%s\n", fenced("mermaid", Visible(x.problem.Diagram)))
+		p.add("\n%s\n", indented(fenced("mermaid", visible.Text(x.problem.Diagram))))
 	}
 }
+
+// indented moves a block to where it belongs to the item of a list before it.
+func indented(block string) string { return "  " + strings.ReplaceAll(block, "\n", "\n  ") }
 
 // fenced is a block of code. Its fence is longer than any run of backticks in it.
 func fenced(language, code string) string {
@@ -179,7 +197,7 @@ func fenced(language, code string) string {
 // markdown renders a text so that Markdown and HTML show it as it is, in one line.
 func markdown(text string) string {
 	var b strings.Builder
-	for _, r := range VisibleLine(text) {
+	for _, r := range visible.Line(text) {
 		if strings.ContainsRune("\\`*_[]<>#|&~@:$", r) {
 			fmt.Fprintf(&b, "&#%d;", r)
 		} else {

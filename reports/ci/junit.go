@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/lockstep-sim/lockstep/internal/visible"
 )
 
 // The elements of JUnit's XML.
@@ -76,13 +78,15 @@ func WriteJUnit(w io.Writer, c *Campaign) error {
 
 // junitOf is the suite of a row.
 func junitOf(row *Row) junitSuite {
-	suite := junitSuite{Name: VisibleLine(row.Scenario + " " + row.Implementation), Tests: 1, File: VisibleLine(row.File)}
+	suite := junitSuite{
+		Name: visible.Line(row.Scenario + " " + row.Implementation), Tests: 1, File: visible.Line(row.File),
+	}
 	suite.Case = junitCase{
-		Name: VisibleLine(row.Implementation), Class: VisibleLine(row.Scenario), Out: &junitText{junitOutput(row)},
+		Name: visible.Line(row.Implementation), Class: visible.Line(row.Scenario), Out: &junitText{junitOutput(row)},
 	}
 	property := func(name, value string) {
 		if value != "" {
-			suite.Properties = append(suite.Properties, junitProperty{name, VisibleLine(value)})
+			suite.Properties = append(suite.Properties, junitProperty{name, visible.Line(value)})
 		}
 	}
 	property("scenario", row.Scenario)
@@ -104,7 +108,7 @@ func junitOf(row *Row) junitSuite {
 	property("fault", strings.Join(worst.Plan, "; "))
 	property("replay", worst.Command)
 	property("folder", worst.Folder)
-	words := &junitWords{Type: worst.rule(), Message: VisibleLine(worst.Text), Text: junitProblems(row)}
+	words := &junitWords{Type: worst.rule(), Message: visible.Line(worst.Text), Text: junitProblems(row)}
 	if junitErrors[worst.Kind] {
 		suite.Errors, suite.Case.Error = 1, words
 	} else {
@@ -117,12 +121,12 @@ func junitOf(row *Row) junitSuite {
 func junitProblems(row *Row) string {
 	var b strings.Builder
 	for _, p := range row.Problems {
-		fmt.Fprintf(&b, "\n%s\n", VisibleLine(p.Text))
+		fmt.Fprintf(&b, "\n%s\n", visible.Line(p.Text))
 		for _, fault := range p.Plan {
-			fmt.Fprintf(&b, "  fault: %s\n", VisibleLine(fault))
+			fmt.Fprintf(&b, "  fault: %s\n", visible.Line(fault))
 		}
 		if p.Command != "" {
-			fmt.Fprintf(&b, "  %s\n", VisibleLine(p.Command))
+			fmt.Fprintf(&b, "  %s\n", visible.Line(p.Command))
 		}
 	}
 	return b.String()
@@ -141,7 +145,7 @@ func junitOutput(row *Row) string {
 		}
 	}
 	for _, k := range row.Known {
-		fmt.Fprintf(&b, "known: %s: %s\n", k.Find, VisibleLine(k.Reason))
+		fmt.Fprintf(&b, "known: %s: %s\n", k.Find, visible.Line(k.Reason))
 	}
 	return b.String()
 }

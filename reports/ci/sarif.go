@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"github.com/lockstep-sim/lockstep/internal/visible"
 )
 
 // The objects of SARIF 2.1.0, as far as they are used.
@@ -153,33 +155,33 @@ func sarifRuleOf(id string) sarifRule {
 
 // sarifOf is the result for a problem.
 func sarifOf(x placed, rule string, index int) sarifResult {
-	text := VisibleLine(x.row.Scenario + ", " + x.row.Implementation + ": " + x.problem.Text)
+	text := visible.Line(x.row.Scenario + ", " + x.row.Implementation + ": " + x.problem.Text)
 	if x.problem.Command != "" {
-		text += "\nRun it again: " + VisibleLine(x.problem.Command)
+		text += "\nRun it again: " + visible.Line(x.problem.Command)
 	}
 	return sarifResult{
 		RuleID: rule, RuleIndex: index, Level: string(x.problem.Severity), Message: sarifMessage{text},
 		Locations: []sarifLocation{{
 			Physical: sarifPhysical{sarifArtifact{fileURI(x.row.File)}, sarifRegion{max(x.row.Line, 1)}},
 			Logical: []sarifLogical{{
-				FullyQualifiedName: VisibleLine(x.row.Scenario + "/" + x.row.Implementation), Kind: "module",
+				FullyQualifiedName: visible.Line(x.row.Scenario + "/" + x.row.Implementation), Kind: "module",
 			}},
 		}},
 		Fingerprints: map[string]string{fingerprintKey: fingerprint(x)},
 		Properties: sarifBag{
-			Scenario: VisibleLine(x.row.Scenario), Implementation: VisibleLine(x.row.Implementation), Kind: x.problem.Kind,
-			Seeds: x.problem.Seeds, Command: VisibleLine(x.problem.Command), Folder: VisibleLine(x.problem.Folder),
+			Scenario: visible.Line(x.row.Scenario), Implementation: visible.Line(x.row.Implementation), Kind: x.problem.Kind,
+			Seeds: x.problem.Seeds, Command: visible.Line(x.problem.Command), Folder: visible.Line(x.problem.Folder),
 			Plan: visibleLines(x.problem.Plan),
 		},
 	}
 }
 
-func visibleLines(lines []string) []string {
-	var visible []string
-	for _, line := range lines {
-		visible = append(visible, VisibleLine(line))
+func visibleLines(texts []string) []string {
+	var lines []string
+	for _, text := range texts {
+		lines = append(lines, visible.Line(text))
 	}
-	return visible
+	return lines
 }
 
 // fingerprint is the same for the same problem whatever the seeds, the counts and the words are.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/lockstep-sim/lockstep/internal/visible"
 	"github.com/lockstep-sim/lockstep/reports/ci"
 )
 
@@ -37,7 +38,7 @@ func digest(text string) string {
 }
 
 var page = template.Must(template.New("index").Funcs(template.FuncMap{
-	"visible": ci.VisibleLine,
+	"visible": visible.Line,
 	"href":    href,
 	"short":   func(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) },
 	"style":   func() template.HTML { return template.HTML("<style>" + style + "</style>") },
@@ -86,18 +87,18 @@ func class(row ci.Row) Verdict {
 }
 
 // first is the file to look at first.
-func first(r Run) string {
-	if len(r.Files) == 0 {
+func first(files []string) string {
+	if len(files) == 0 {
 		return ""
 	}
-	return r.Files[0]
+	return files[0]
 }
 
-func rest(r Run) []string {
-	if len(r.Files) < 2 {
+func rest(files []string) []string {
+	if len(files) < 2 {
 		return nil
 	}
-	return r.Files[1:]
+	return files[1:]
 }
 
 // Count counts the runs with a verdict.

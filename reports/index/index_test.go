@@ -94,6 +94,14 @@ func example(t testing.TB) fstest.MapFS {
 		"campaign/whole/result.json":                  file("{}"),
 		"campaign/begun/campaign.json":                file("{}"),
 		"index.html":                                  file("old"),
+		"sweep/zk-herd/wait.svg":                      file("<svg/>"),
+		"sweep/zk-herd/sweep.csv":                     file("a"),
+		"plots/clock.png":                             file("png"),
+		"herd/.herd.partial":                          file(""),
+		"dead-record/zk-fair/envelope/envelope.csv":   file("a"),
+		"dead-record/zk-fair/envelope/envelope.svg":   file("<svg/>"),
+		"dead-record/zk-fair/envelope/broke/" + "verdict.json": file(
+			verdictText("dead-record", "zk/fair", 1, Violated, nothing)),
 	}
 }
 
@@ -108,6 +116,29 @@ func html(t testing.TB, folder fs.FS) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// TestFigures checks that what was drawn over many runs is listed beside the runs, and is taken for none.
+func TestFigures(t *testing.T) {
+	x, err := Scan(example(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range x.Figures {
+		got = append(got, fmt.Sprintf("%s %q", f.Folder, f.Files))
+	}
+	want := []string{
+		`plots ["clock.png"]`,
+		`sweep/zk-herd ["wait.svg" "sweep.csv"]`,
+		`dead-record/zk-fair/envelope ["envelope.svg" "envelope.csv" "broke/verdict.json"]`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+	if page := html(t, example(t)); !strings.Contains(page, `href="./sweep/zk-herd/wait.svg"`) {
+		t.Error("the page does not lead to a sweep")
+	}
 }
 
 func TestScan(t *testing.T) {

@@ -18,6 +18,8 @@ import (
 type Index struct {
 	Campaigns []Campaign
 	Runs      []Run // by scenario, implementation and folder
+	// Figures are sweeps, plots, envelopes and whatever else was drawn over many runs.
+	Figures []Figures
 	// More says that there are more runs than a page lists.
 	More bool
 }
@@ -100,12 +102,15 @@ func (s *Scanner) scan(folder fs.FS) (*Index, error) {
 	if info, err := fs.Stat(folder, verdictFile); err == nil { // the folder of one run
 		x.Runs = append(x.Runs, s.run(folder, ".", info))
 	}
+	if err := x.figures(folder); err != nil {
+		return nil, err
+	}
 	scenarios, err := folders(folder, ".")
 	if err != nil {
 		return nil, err
 	}
 	for _, scenario := range scenarios {
-		if scenario == campaignsFolder {
+		if !holdsScenario(scenario) {
 			continue
 		}
 		locks, err := folders(folder, scenario)
@@ -180,6 +185,10 @@ func (s *Scanner) runs(folder fs.FS, dir string, x *Index) error {
 		return strings.Compare(a, b)
 	})
 	for _, name := range names {
+		if name == envelopeFolder {
+			x.addFigures(folder, path.Join(dir, name), "at which size of a fault "+dir+" breaks")
+			continue
+		}
 		if len(x.Runs) == mostRuns {
 			x.More = true
 			return nil

@@ -17,6 +17,7 @@ import (
 func TestKeyboard(t *testing.T) {
 	s := show(t)
 	selected := func() int { return eval[int](s.browser, `+(document.querySelector("#detail").dataset.row ?? -1)`) }
+	s.toTop()
 	s.press(kb.ArrowDown)
 	first := selected()
 	s.press(kb.ArrowDown, kb.ArrowDown, kb.ArrowUp)

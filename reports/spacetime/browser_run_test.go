@@ -52,6 +52,44 @@ func (s *shown) traced(kind string) int {
 	return n
 }
 
+// TestOpensAtTheViolation checks what a page shows before anything is pressed: the place of the violation, in
+// the middle as far as there is something on both sides, and the lane of the server that keeps the record. The
+// first step of the story is one key away.
+func TestOpensAtTheViolation(t *testing.T) {
+	s := showSample(t, long(t, "crowd", "1800ms"), 1100, 700)
+	event := s.page.Verdicts[slices.IndexFunc(s.page.Verdicts, func(v spacetime.Verdict) bool {
+		return v.Result == "violated" && v.Event != spacetime.None
+	})].Event
+	if at := eval[float64](s.browser, fmt.Sprintf(`(() => {
+		const d = document.querySelector("#diagram").getBoundingClientRect();
+		const e = document.querySelector('#picture [data-row="%d"]').getBoundingClientRect();
+		return ((e.top + e.bottom) / 2 - d.top) / d.height;
+	})()`, event)); at < 0.4 || at > 0.65 {
+		t.Errorf("the violation lies at %.2f of the height of the window, want it in the middle", at)
+	}
+	if !eval[bool](s.browser, `(() => {
+		const d = document.querySelector("#diagram").getBoundingClientRect();
+		const e = document.querySelector("#picture .head.server").getBoundingClientRect();
+		return e.left >= d.left && e.right <= d.right;
+	})()`) {
+		t.Error("the lane of the server is out of sight")
+	}
+	if n := s.count(`#steps .step[aria-current="step"]`); n > 0 {
+		t.Errorf("%d steps of the story are marked before a key is pressed", n)
+	}
+	s.press("n")
+	if step := s.texts(`#steps .step[aria-current="step"] .number`); !slices.Equal(step, []string{"1"}) {
+		t.Errorf("the first key leads to step %q, want the first one", step)
+	}
+}
+
+// toTop moves to the beginning of the run.
+func (b *browser) toTop() {
+	b.t.Helper()
+	eval[bool](b, `(document.querySelector("#diagram").scrollTop = 0, true)`)
+	b.settle()
+}
+
 // TestPictureShowsTheRun compares what is drawn of a whole run with the run.
 func TestPictureShowsTheRun(t *testing.T) {
 	s := show(t)
@@ -147,7 +185,7 @@ func TestClickShowsTheEvent(t *testing.T) {
 		e := &s.run.History.Events[index-1]
 		row := s.row(index)
 		s.press("1")
-		eval[bool](s.browser, `(document.querySelector("#diagram").scrollTop = 0, true)`)
+		s.toTop()
 		s.reach(row)
 		s.click(fmt.Sprintf(`#picture .mark[data-row="%d"] :is(path, rect, circle):not(.labelback)`, row))
 		detail := s.text("#detail")

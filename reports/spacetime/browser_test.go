@@ -68,8 +68,14 @@ var chromium = sync.OnceValues(func() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(); stop() }
 })
 
-// open shows a file in a window of its own.
+// open shows a page in a window of its own.
 func open(t testing.TB, path string, width, height int) *browser {
+	t.Helper()
+	return openWhen(t, path, `#picture[data-ready="true"]`, width, height)
+}
+
+// openWhen shows a file in a window of its own and waits until there is an element.
+func openWhen(t testing.TB, path, ready string, width, height int) *browser {
 	t.Helper()
 	findChromium(t)
 	root, _ := chromium()
@@ -83,7 +89,7 @@ func open(t testing.TB, path string, width, height int) *browser {
 	t.Cleanup(cancel)
 	b := &browser{t: t, ctx: ctx}
 	b.do(chromedp.EmulateViewport(int64(width), int64(height)), chromedp.Navigate("file://"+filepath.ToSlash(path)),
-		chromedp.WaitReady(chromedp.CSS(`#picture[data-ready="true"]`)))
+		chromedp.WaitReady(chromedp.CSS(ready)))
 	b.settle()
 	return b
 }

@@ -40,7 +40,8 @@ func play(t testing.TB, name string, setup scenarios.Setup) *sample {
 		t.Fatal(err)
 	}
 	s := &sample{name: name, run: reports.Run{
-		History: &outcome.History, Verdicts: outcome.Verdicts, Findings: outcome.Mechanisms, Hash: outcome.Hash,
+		History: &outcome.History, Verdicts: outcome.Verdicts, Judging: outcome.Judging, Findings: outcome.Mechanisms,
+		Trace: outcome.Trace.WriteJSONL, Hash: outcome.Hash,
 	}}
 	if s.entries, err = spacetime.ReadTrace(&trace); err != nil {
 		t.Fatal(err)

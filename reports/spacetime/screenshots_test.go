@@ -10,13 +10,17 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"github.com/lockstep-sim/lockstep/reports"
+	"github.com/lockstep-sim/lockstep/reports/index"
 )
 
 var only = flag.String("only", "", "draw only the pages and views with this in their name, such as crowd-whole")
 
-var shots = flag.String("shots", "", "folder for TestScreenshots: it draws every kind of page for a person to look at")
+var shots = flag.String("shots", "", "folder for TestScreenshots: it draws every page and plot for a person to look at")
 
-// TestScreenshots draws pages for a person to look at:
+// TestScreenshots draws for a person to look at: the space-time page in all its forms, Porcupine's pages and
+// the plots of the same runs, and the index over them:
 //
 //	go test ./reports/spacetime -run Screenshots -args -shots DIR
 func TestScreenshots(t *testing.T) {
@@ -27,7 +31,9 @@ func TestScreenshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	findChromium(t)
+	runs := t.TempDir()
 	for _, shown := range samples(t) {
+		shown.keep(t, runs)
 		t.Run(shown.name, func(t *testing.T) {
 			path := writePage(t, shown.page())
 			for _, view := range views {
@@ -44,6 +50,51 @@ func TestScreenshots(t *testing.T) {
 			}
 		})
 	}
+}
+
+// keep writes the folder of the run and draws what lies in it besides the space-time page; the index over all
+// runs so far is drawn again each time.
+func (s *sample) keep(t *testing.T, runs string) {
+	t.Helper()
+	folder := filepath.Join(runs, s.name, "lock", "seed-1")
+	if err := reports.WriteFolder(folder, s.run); err != nil {
+		t.Fatal(err)
+	}
+	if err := index.Write(runs); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(folder, "linearizability*.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		name := strings.TrimSuffix(filepath.Base(page), ".html")
+		draw(t, page, s.name+"-"+name)
+	}
+	draw(t, filepath.Join(runs, index.File), "index")
+	plots, err := filepath.Glob(filepath.Join(folder, "plots", "*.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, plot := range plots {
+		content, err := os.ReadFile(plot)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(*shots, s.name+"-plot-"+filepath.Base(plot)), content, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// draw draws a page as it opens, if it is wanted.
+func draw(t *testing.T, page, name string) {
+	t.Helper()
+	if !strings.Contains(name, *only) {
+		return
+	}
+	b := openWhen(t, page, "body", 1440, 900)
+	b.screenshot(filepath.Join(*shots, name+".png"))
 }
 
 // views are what a page is looked at as.

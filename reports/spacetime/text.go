@@ -29,7 +29,7 @@ func pad(text string, n int) string {
 }
 
 // wrap breaks a text between words into lines of at most so many characters. A word that is longer has a line of its
-// own.
+// own. Two colons never begin a line, where the log of a build would take them for a command.
 func wrap(text string, most int) []string {
 	var lines []string
 	current := ""
@@ -37,7 +37,7 @@ func wrap(text string, most int) []string {
 		switch {
 		case current == "":
 			current = word
-		case width(current)+1+width(word) > most:
+		case width(current)+1+width(word) > most && !strings.HasPrefix(word, "::"):
 			lines, current = append(lines, current), word
 		default:
 			current += " " + word

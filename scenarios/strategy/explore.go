@@ -21,9 +21,9 @@ import (
 //		run with e.Schedule()
 //	}
 //
-// Two schedules that lead every machine through the same messages in the same order and at the same times, to the tick in
-// which machines tell time, with the same messages still on their way, go on alike from there: the second is given up
-// there, which [Schedule.GivenUp] tells. Tests hold what is left against all schedules.
+// Two schedules that lead every machine through the same messages in the same order and at the same times, to the tick
+// in which machines tell time, with the same messages still on their way, go on alike from there: the second is given
+// up there, which [Schedule.GivenUp] tells. Tests hold what is left against all schedules.
 type Explorer struct {
 	bound   int
 	path    []choice // the choices of the run that is under way or was last

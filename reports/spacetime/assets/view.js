@@ -512,8 +512,32 @@ function begin() {
   connect();
   const wanted = /^#event=(\d+)$/.exec(location.hash);
   if (wanted && Number(wanted[1]) < count) select(Number(wanted[1]), {center: true});
-  else if (steps.length) reveal(scene.scale.yOf(steps[0].time), steps[0].lane, true);
+  else showViolation();
   picture.dataset.ready = "true";
+}
+
+// showViolation moves to where a property is violated first, in the order of the verdicts, and else to where the story
+// ends. No step is selected: the story begins one key away.
+function showViolation() {
+  const verdict = source.verdicts.find(v => v.result === "violated" && v.event >= 0);
+  if (verdict) center(scene.scale.y[verdict.event], run.lane[verdict.event]);
+  else if (steps.length) center(scene.scale.yOf(steps[steps.length - 1].time), steps[steps.length - 1].lane);
+}
+
+// center puts a place into the middle of the window, and beside it the lane of the server that keeps the record. Where
+// there are too many lanes for that they become narrower.
+function center(y, lane) {
+  const keeper = lanes.findIndex(l => l.server);
+  if (scene.right > diagram.clientWidth) {
+    const least = 96 / scene.laneWidth; // room for a name and for bars
+    setWidth(Math.max((diagram.clientWidth - scene.gutter - 8) / (scene.right - scene.gutter), Math.min(least, 1)));
+  }
+  diagram.scrollTop = y * state.zoom - (diagram.clientHeight - HEAD) / 2;
+  const places = [lane, keeper].filter(l => scene.laneX[l] !== undefined).map(l => scene.laneX[l]);
+  if (!places.length) return;
+  const from = Math.min(...places) - scene.laneIn - scene.gutter, to = Math.max(...places) - scene.laneIn + scene.laneWidth;
+  if (to - from <= diagram.clientWidth) diagram.scrollLeft = Math.max(to - diagram.clientWidth, 0);
+  else diagram.scrollLeft = from;
 }
 
 function connect() {
