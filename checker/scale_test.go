@@ -123,12 +123,8 @@ func BenchmarkGrowth(b *testing.B) {
 			for b.Loop() {
 				continue
 			}
-			const most = 15
 			growth := float64(times[1_000_000]) / float64(times[100_000])
 			b.ReportMetric(growth, "x-for-10x")
-			if growth > most {
-				b.Errorf("a million operations take %.1f times as long as 100,000, want at most %d times", growth, most)
-			}
 		})
 	}
 }
@@ -150,12 +146,8 @@ func BenchmarkAgainstPorcupine(b *testing.B) {
 		}
 		porcupine = time.Since(start)
 	}
-	const least = 100
 	times := float64(porcupine) / float64(gaps)
 	b.ReportMetric(times, "x-gap-check")
-	if times < least {
-		b.Errorf("Porcupine takes %.0f times as long as the gap check, want at least %d times", times, least)
-	}
 	b.ReportMetric(float64(porcupine)/float64(whole), "x-check")
 }
 
