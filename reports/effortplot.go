@@ -3,7 +3,6 @@ package reports
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -36,16 +35,9 @@ type effort struct {
 // efforts puts points together by strategy, in order of appearance.
 func efforts(points []EffortPoint) []effort {
 	var all []effort
-	for _, p := range points {
-		k := slices.IndexFunc(all, func(e effort) bool { return e.strategy == p.Strategy })
-		if k < 0 {
-			k = len(all)
-			all = append(all, effort{strategy: p.Strategy})
-		}
-		all[k].points = append(all[k].points, p)
-	}
-	for i := range all {
-		slices.SortStableFunc(all[i].points, func(a, b EffortPoint) int { return a.Seeds - b.Seeds })
+	strategy, seeds := func(p EffortPoint) string { return p.Strategy }, func(p EffortPoint) int { return p.Seeds }
+	for _, line := range linesOf(points, strategy, seeds) {
+		all = append(all, effort{strategy: line[0].Strategy, points: line})
 	}
 	return all
 }

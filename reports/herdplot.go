@@ -49,18 +49,27 @@ type herd struct {
 // herds puts points together by lock, in order of appearance.
 func herds(points []HerdPoint) []herd {
 	var all []herd
-	for _, p := range points {
-		k := slices.IndexFunc(all, func(h herd) bool { return h.name == p.Name() })
-		if k < 0 {
-			k = len(all)
-			all = append(all, herd{name: p.Name()})
-		}
-		all[k].points = append(all[k].points, p)
-	}
-	for i := range all {
-		slices.SortStableFunc(all[i].points, func(a, b HerdPoint) int { return a.Clients - b.Clients })
+	for _, line := range linesOf(points, HerdPoint.Name, func(p HerdPoint) int { return p.Clients }) {
+		all = append(all, herd{name: line[0].Name(), points: line})
 	}
 	return all
+}
+
+// linesOf puts the points of each name together, in order of the names' appearance, and sorts each line by x.
+func linesOf[P any](points []P, name func(P) string, x func(P) int) [][]P {
+	var lines [][]P
+	for _, p := range points {
+		k := slices.IndexFunc(lines, func(line []P) bool { return name(line[0]) == name(p) })
+		if k < 0 {
+			k = len(lines)
+			lines = append(lines, nil)
+		}
+		lines[k] = append(lines[k], p)
+	}
+	for _, line := range lines {
+		slices.SortStableFunc(line, func(a, b P) int { return x(a) - x(b) })
+	}
+	return lines
 }
 
 // herdHeight is the height of the plot of herds, without legend and caption.

@@ -247,10 +247,10 @@ func (a *account) follow(c *scenarios.Campaign) func(scenarios.Progress) {
 		if now.Finished != nil {
 			finished = append(finished, now.Finished)
 		}
-		if time.Since(written) < resultPause {
+		if c.Clock.Since(written) < resultPause {
 			return
 		}
-		written = time.Now()
+		written = c.Clock.Now()
 		result := resultOf(finished, c.Shard, nil)
 		result.Complete, result.Seeds, result.AllSeeds = false, now.Done, now.All
 		_ = a.keepResult(c.Shard, result) // the last one counts
