@@ -45,7 +45,11 @@ func (c *client) dialZooKeeper() error {
 	p := c.process
 	conn, events, err := zk.Connect([]string{zooKeeperAddress}, c.run.scenario.Lease,
 		zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-			return p.Dial(p.Context(), network, address)
+			conn, err := p.Dial(p.Context(), network, address)
+			if err != nil {
+				return nil, err
+			}
+			return deadWriter{Conn: conn, process: p}, nil
 		}),
 		zk.WithHostProvider(&oneHost{}), zk.WithLogger(zkSilence{}), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(bufferBytes), zk.WithMaxConnBufferSize(bufferBytes),
@@ -56,6 +60,22 @@ func (c *client) dialZooKeeper() error {
 	context.AfterFunc(p.Context(), conn.Close)
 	c.zk, c.session = conn, zklock.Watch(c.late(events), func(f func()) { p.Go("events", f) })
 	return nil
+}
+
+// deadWriter is a connection that takes what a machine writes after its end as if it went out. go-zookeeper has room
+// for two results of a request, the second for a Close at the same moment; a write that fails makes a third, and its
+// main goroutine would stay blocked for good.
+type deadWriter struct {
+	net.Conn
+	process *sim.Process
+}
+
+func (c deadWriter) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err != nil && c.process.Context().Err() != nil {
+		return len(p), nil
+	}
+	return n, err
 }
 
 // eventDelay is how long news of the connection take from the library to the locks. When a session is attached again,
