@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 )
@@ -34,6 +35,24 @@ type Parameter struct{ Name, Value string }
 type History struct {
 	Header Header
 	Events []Event
+}
+
+// lockOperations are what clients ask of a lock.
+var lockOperations = []string{Acquire, TryAcquire, Release}
+
+// Locks lists the locks that clients asked for, in order of their names.
+func (h *History) Locks() []string {
+	var locks []string
+	known := make(map[string]bool)
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.Type == Invoke && e.byClient() && slices.Contains(lockOperations, e.F) && !known[e.Key] {
+			known[e.Key] = true
+			locks = append(locks, e.Key)
+		}
+	}
+	slices.Sort(locks)
+	return locks
 }
 
 // Validate reports the first reason for which the history cannot be judged: events out of order, a return without

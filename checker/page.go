@@ -26,29 +26,39 @@ const (
 // The piece begins at a point at which the lock was surely held, a few holds before the violation, and ends with it.
 // The options are those of the Check that found the violation.
 func WritePage(w io.Writer, h *History, options Options, v *Violation) error {
-	if err := h.Validate(); err != nil {
-		return fmt.Errorf("page: the history is not well-formed: %w", err)
-	}
-	a := analyse(h)
-	lock, known := a.byKey[v.Key]
-	if !known {
-		return fmt.Errorf("page: the violation is about %q, which is no lock of this history", v.Key)
+	p, err := newPage(h, options, v.Key)
+	if err != nil {
+		return err
 	}
 	if len(v.Events) == 0 {
 		return errors.New("page: the violation names no events to show")
 	}
-	p := &page{a: a, log: a.locks[lock], violation: v, lock: model.Lease{Exclusive: !options.Promises.Reentrant}}
-	if err := p.cut(h, options.withDefaults()); err != nil {
+	p.violation = v
+	if err := p.cut(); err != nil {
 		return err
 	}
-	return p.write(w, options.withDefaults().PorcupineSteps)
+	return p.write(w)
+}
+
+// WriteLockPage writes Porcupine's page of a lock whose answers fit, as WritePage does of one whose answers do not: from
+// the beginning, as many operations as a page shows. It is an error when Porcupine finds no order in which they fit, or
+// not within Options.PorcupineSteps.
+func WriteLockPage(w io.Writer, h *History, options Options, lock string) error {
+	p, err := newPage(h, options, lock)
+	if err != nil {
+		return err
+	}
+	p.begin()
+	return p.write(w)
 }
 
 // page is a piece of history that is made into a page.
 type page struct {
 	a           *analysis
 	log         *lockLog
-	violation   *Violation
+	options     Options
+	judge       *linearizer
+	violation   *Violation // nil when there is none
 	lock        model.Model
 	start       model.State
 	steps       []step
@@ -56,21 +66,57 @@ type page struct {
 	rows        map[int]int
 }
 
-// cut chooses the piece of history.
-func (p *page) cut(h *History, options Options) error {
-	l := &linearizer{a: p.a, explained: p.a.explainedRefusals()}
-	l.choose(&h.Header, options)
+// newPage takes the history apart. All that is asked of a lock is on its page.
+func newPage(h *History, options Options, lock string) (*page, error) {
+	if err := h.Validate(); err != nil {
+		return nil, fmt.Errorf("page: the history is not well-formed: %w", err)
+	}
+	a := analyse(h)
+	number, known := a.byKey[lock]
+	if !known {
+		return nil, fmt.Errorf("page: %q is no lock of this history", lock)
+	}
+	p := &page{
+		a: a, log: a.locks[number], options: options.withDefaults(),
+		lock: model.Lease{Exclusive: !options.Promises.Reentrant}, first: none, last: len(h.Events) - 1,
+	}
+	p.judge = &linearizer{a: a, explained: a.explainedRefusals()}
+	p.judge.choose(&h.Header, p.options)
+	return p, nil
+}
+
+// begin chooses the piece from the beginning of the history to where the page is full.
+func (p *page) begin() {
+	var upTo func(last int) []step
+	if p.judge.lock != nil {
+		words := p.a.phrase(p.log, p.judge.lock, p.judge.lease, p.judge.explained)
+		p.lock, p.start = p.judge.lock, p.judge.lock.Start()
+		all := words.steps()
+		upTo = func(last int) []step { return words.upTo(all, last) }
+	} else {
+		m := p.a.specify(p.log, p.judge.options, p.judge.explained)
+		p.start = m.start
+		upTo = func(last int) []step { return m.upTo(last).steps }
+	}
+	if p.steps = upTo(p.last); len(p.steps) > mostOnPage {
+		p.last = sort.Search(p.last, func(last int) bool { return len(upTo(last+1)) > mostOnPage })
+		p.steps = upTo(p.last)
+	}
+}
+
+// cut chooses the piece of history before the violation.
+func (p *page) cut() error {
 	from := p.a.positionOf(p.violation.Events[0], len(p.a.events))
 	p.last = p.a.positionOf(p.violation.Events[len(p.violation.Events)-1], len(p.a.events))
 	if from == none || p.last == none {
 		return errors.New("page: the violation names events that are not in this history")
 	}
-	if l.lock != nil {
-		words := p.a.phrase(p.log, l.lock, l.lease, l.explained)
-		p.lock, p.start, p.first = l.lock, l.lock.Start(), none
+	if p.judge.lock != nil {
+		words := p.a.phrase(p.log, p.judge.lock, p.judge.lease, p.judge.explained)
+		p.lock, p.start = p.judge.lock, p.judge.lock.Start()
 		p.steps = words.upTo(words.steps(), p.last)
 	} else {
-		m := p.a.specify(p.log, l.options, l.explained)
+		m := p.a.specify(p.log, p.judge.options, p.judge.explained)
 		cuts := m.cuts()
 		k := sort.Search(len(cuts), func(i int) bool { return cuts[i].position >= from })
 		for context := contextOnPage; context > 0; context-- {
@@ -93,14 +139,21 @@ func (p *page) cut(h *History, options Options) error {
 }
 
 // write hands the piece to Porcupine.
-func (p *page) write(w io.Writer, most int) error {
+func (p *page) write(w io.Writer) error {
 	p.rows = make(map[int]int)
 	operations := make([]porcupine.Operation, len(p.steps))
 	for i := range p.steps {
 		operations[i] = p.operation(int32(i))
 	}
-	limit := &stepLimit{left: most}
-	_, info := porcupine.CheckOperationsVerbose(p.model(limit), operations, 0)
+	limit := &stepLimit{left: p.options.PorcupineSteps}
+	result, info := porcupine.CheckOperationsVerbose(p.model(limit), operations, 0)
+	if p.violation == nil && result != porcupine.Ok {
+		if limit.exhausted {
+			return fmt.Errorf("page: Porcupine finds no order of the %d operations on %s within %d steps", len(p.steps),
+				p.log.key, p.options.PorcupineSteps)
+		}
+		return fmt.Errorf("page: Porcupine finds no order in which the %d operations on %s fit", len(p.steps), p.log.key)
+	}
 	info.AddAnnotations(p.annotations())
 	// The page replays what was found, which must not run into the limit.
 	var drawn bytes.Buffer
@@ -281,10 +334,17 @@ func (p *page) place(x instant) int64 {
 	return p.moment(at) - 1
 }
 
-// accusation renders the violation itself.
+// accusation renders the violation itself, or that there is none.
 func (p *page) accusation() porcupine.Annotation {
-	at := p.moment(p.last)
-	return porcupine.Annotation{
-		Tag: "verdict", Start: at, Description: p.violation.Kind, Details: p.violation.Text, BackgroundColor: verdictColour,
+	note := porcupine.Annotation{Tag: "verdict", Start: p.moment(p.last), BackgroundColor: verdictColour}
+	if p.violation != nil {
+		note.Description, note.Details = p.violation.Kind, p.violation.Text
+		return note
 	}
+	note.Description, note.BackgroundColor = "fits", claimColour
+	note.Details = "all operations up to here fit one lock that handles one call at a time"
+	if p.last < len(p.a.events)-1 {
+		note.Details += "; the history goes on, and a page shows no more"
+	}
+	return note
 }

@@ -73,6 +73,85 @@ func TestWritePage(t *testing.T) {
 	}
 }
 
+// TestWriteLockPage makes pages of histories in which all answers fit, and of some in which they do not.
+func TestWriteLockPage(t *testing.T) {
+	tests := []struct {
+		name    string
+		g       generator
+		options Options
+		want    []string
+	}{
+		{"plain", generator{clients: 5, operations: 300}, Options{}, []string{"try-acquire ok", "refused", "holds job", "fits"}},
+		{
+			"leases",
+			generator{clients: 5, operations: 500, facts: true, lease: 3 * time.Second, pauses: 10, crashes: 5},
+			Options{Promises: Promises{Leased: true}},
+			[]string{"lease of c", "dead record of c", "crash of c"},
+		},
+		{
+			"reentrant", generator{clients: 5, operations: 300, reentrant: true},
+			Options{Promises: Promises{Reentrant: true}}, []string{"acquire ok"},
+		},
+		{
+			"another model", generator{clients: 3, operations: 300, tokens: true}, Options{Model: model.Fenced{}},
+			[]string{"token 1"},
+		},
+		{
+			"more than a page", generator{clients: 5, operations: 3000}, Options{},
+			[]string{"the history goes on, and a page shows no more"},
+		},
+		{
+			"more than a page, another model", generator{clients: 3, operations: 3000, tokens: true},
+			Options{Model: model.Fenced{}}, []string{"the history goes on, and a page shows no more"},
+		},
+		{"lost answers", generator{clients: 5, operations: 40, lost: 5}, Options{}, []string{"acquire ?"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			shown := make(map[string]bool)
+			test.options.Properties = []Property{Linearizability}
+			for seed := range uint64(5) {
+				h := test.g.generate(seed)
+				if v := Check(h, test.options)[0]; v.Result != Holds {
+					t.Fatalf("seed %d: %s: %s", seed, v.Result, v.Why)
+				}
+				for _, lock := range h.Locks() {
+					var page bytes.Buffer
+					if err := WriteLockPage(&page, h, test.options, lock); err != nil {
+						t.Fatalf("seed %d: %v", seed, err)
+					}
+					if page.Len() > 3<<20 {
+						t.Errorf("seed %d: the page has %d bytes", seed, page.Len())
+					}
+					for _, want := range test.want {
+						shown[want] = shown[want] || strings.Contains(page.String(), want)
+					}
+				}
+			}
+			for _, want := range test.want {
+				if !shown[want] {
+					t.Errorf("no page shows %q", want)
+				}
+			}
+		})
+	}
+	broken := generator{clients: 5, operations: 300, defect: doubleGrant}.generate(1)
+	for name, test := range map[string]struct {
+		lock    string
+		options Options
+		want    string
+	}{
+		"fits no order": {"job", Options{}, "finds no order in which"},
+		"no steps left": {"job", Options{PorcupineSteps: 3}, "within 3 steps"},
+		"no such lock":  {"other", Options{}, `"other" is no lock`},
+	} {
+		err := WriteLockPage(&bytes.Buffer{}, broken, test.options, test.lock)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %s", name, err, test.want)
+		}
+	}
+}
+
 // TestPageShowsSessionEnds checks that whoever closed a session, or lost it, is told, and that what failed is not.
 func TestPageShowsSessionEnds(t *testing.T) {
 	h := &History{Header: Header{Lock: "job"}}
@@ -109,7 +188,7 @@ func TestWritePageErrors(t *testing.T) {
 		v    Violation
 		want string
 	}{
-		{"no such lock", h, Violation{Key: "other"}, `"other", which is no lock`},
+		{"no such lock", h, Violation{Key: "other"}, `"other" is no lock`},
 		{"no events", h, Violation{Key: "job"}, "names no events"},
 		{"foreign events", h, Violation{Key: "job", Events: []int64{1 << 40}}, "not in this history"},
 		{"broken", broken, Violation{Key: "job"}, "not well-formed"},

@@ -103,7 +103,7 @@ func (t *teller) releaseWords(i int) (string, int) {
 	changed := id != none && len(t.c.calls[id].facts) > 0
 	switch {
 	case e.Type == checker.Invoke && t.endsOverlap(i):
-		return "stops to work under " + t.c.lock + " and unlocks it", telling
+		return "stops working under " + t.c.lock + " and unlocks it", telling
 	case e.Type == checker.Invoke && changed && !slices.Contains(t.named, i) && !t.interrupted(id):
 		return "", rounding
 	case e.Type == checker.Invoke && e.Count > 0:

@@ -42,7 +42,7 @@ func ExampleTell() {
 	//  4. 1.000 s  c2  asks for job
 	//  5. 1.500 s  c2  is told that it holds job; c1 still believes the same
 	//  6. 2.004 s  c1  goes on
-	//  7. 2.010 s  c1  stops to work under job and unlocks it
+	//  7. 2.010 s  c1  stops working under job and unlocks it
 	//  8. 2.012 s  c1  is told that it is not the owner of job
 	//
 	// For 0.510 s c1 and c2 both worked under one lock.

@@ -254,29 +254,47 @@ func fillPages(dir string, run *Run, page *spacetime.Page) error {
 	return nil
 }
 
-// fillSearchPages writes Porcupine's page of each lock whose answers fit no order: linearizability.html, of a second
-// lock linearizability-2.html, and so on, in the order of their names. One that cannot be made is left out: the rest of
-// the folder is worth keeping all the same.
+// mostSearchPages is for how many locks there are pages. Those whose answers fit no order come first.
+const mostSearchPages = 20
+
+// fillSearchPages writes Porcupine's page of each lock whose answers were judged: linearizability.html, of a second
+// lock linearizability-2.html, and so on. Those whose answers fit no order come first, in the order in which they were
+// found, then the others by their names. Where a page cannot be made, a text stands in its place and says why: the rest
+// of the folder is worth keeping all the same.
 func fillSearchPages(dir string, run *Run) error {
-	var told []string // locks
-	for _, v := range run.Verdicts {
-		if v.Property != checker.Linearizability {
-			continue
+	k := slices.IndexFunc(run.Verdicts, func(v checker.Verdict) bool { return v.Property == checker.Linearizability })
+	if k < 0 || run.Verdicts[k].Skipped || run.Verdicts[k].Result == checker.Unknown {
+		return nil
+	}
+	var shown []string // locks
+	show := func(lock string, write func(io.Writer) error) error {
+		if slices.Contains(shown, lock) || len(shown) == mostSearchPages {
+			return nil
 		}
-		for i := range v.Violations {
-			x := &v.Violations[i]
-			if slices.Contains(told, x.Key) {
-				continue
-			}
-			told = append(told, x.Key)
-			name := searchPage(len(told))
-			var page bytes.Buffer
-			if err := checker.WritePage(&page, run.History, run.Judging, x); err != nil {
-				continue
-			}
-			if err := writeFile(filepath.Join(dir, name), literal(page.String())); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
+		shown = append(shown, lock)
+		name, page := searchPage(len(shown)), new(bytes.Buffer)
+		if err := write(page); err != nil {
+			name = strings.TrimSuffix(name, ".html") + ".txt"
+			page = bytes.NewBufferString(lock + ": " + err.Error() + "\n")
+		}
+		if err := writeFile(filepath.Join(dir, name), literal(page.String())); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	}
+	for i := range run.Verdicts[k].Violations {
+		x := &run.Verdicts[k].Violations[i]
+		err := show(x.Key, func(w io.Writer) error { return checker.WritePage(w, run.History, run.Judging, x) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, lock := range run.History.Locks() {
+		err := show(lock, func(w io.Writer) error {
+			return checker.WriteLockPage(w, run.History, run.Judging, lock)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -295,7 +313,8 @@ const searchName = "linearizability"
 
 // isSearchPage tells whether a file has such a name.
 func isSearchPage(name string) bool {
-	return strings.HasPrefix(name, searchName) && filepath.Ext(name) == ".html"
+	ending := filepath.Ext(name)
+	return strings.HasPrefix(name, searchName) && (ending == ".html" || ending == ".txt")
 }
 
 // readTrace reads the trace of a run as it has been written. One that cannot be read is worth keeping all the

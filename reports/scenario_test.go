@@ -1,6 +1,7 @@
 package reports_test
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lockstep-sim/lockstep/checker"
 	"github.com/lockstep-sim/lockstep/checker/mechanism"
 	"github.com/lockstep-sim/lockstep/reports"
 	"github.com/lockstep-sim/lockstep/scenarios"
@@ -46,6 +48,36 @@ func TestRunsOfScenarios(t *testing.T) {
 	}
 	if told == 0 {
 		t.Error("no violation was found in any scenario")
+	}
+}
+
+// TestSearchPagesOfScenarios makes Porcupine's page of the lock of every row whose answers fit: whatever decided that,
+// Porcupine must come to the same.
+func TestSearchPagesOfScenarios(t *testing.T) {
+	pages := 0
+	for _, scenario := range scenarios.Library() {
+		for _, expected := range scenario.Implementations {
+			outcome, err := scenarios.Run(t, scenarios.Setup{
+				Scenario: scenario, Implementation: expected.Implementation, Seed: 1, Trace: sim.HashOnly,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range outcome.Verdicts {
+				if v.Property != checker.Linearizability || v.Result != checker.Holds || v.Skipped {
+					continue
+				}
+				for _, lock := range outcome.History.Locks() {
+					pages++
+					if err := checker.WriteLockPage(io.Discard, &outcome.History, outcome.Judging, lock); err != nil {
+						t.Errorf("%s with %s: %v", scenario.Name, expected.Implementation, err)
+					}
+				}
+			}
+		}
+	}
+	if pages < 100 {
+		t.Errorf("only %d pages were made", pages)
 	}
 }
 

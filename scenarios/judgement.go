@@ -195,13 +195,18 @@ func (row *Row) Own() int {
 	if row.Shard.Whole() {
 		return row.Seeds.Len()
 	}
-	n := 0
-	for place := range row.Seeds.Len() {
-		if row.Shard.Has(row.Seeds.At(place)) {
-			n++
+	return len(row.OwnSeeds(row.Seeds.Len()))
+}
+
+// OwnSeeds are the first of the seeds that are this campaign's to run, at most so many. The first Ran of them were run.
+func (row *Row) OwnSeeds(most int) []uint64 {
+	var seeds []uint64
+	for place := 0; place < row.Seeds.Len() && len(seeds) < most; place++ {
+		if seed := row.Seeds.At(place); row.Shard.Has(seed) {
+			seeds = append(seeds, seed)
 		}
 	}
-	return n
+	return seeds
 }
 
 // firstOf is the first seed that showed a mechanism, by its name or number, or a violation of a property.

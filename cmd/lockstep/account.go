@@ -36,6 +36,7 @@ type account struct {
 	update   string // the baseline to write; "" = none
 	pinned   pinnedTally
 	out      string // the folder of runs
+	keeping  keeping
 }
 
 func (f *accountFlags) read(out string) (*account, error) {
@@ -58,6 +59,9 @@ func (a *account) tell(ctx context.Context, cmd *cobra.Command, c *scenarios.Cam
 		return err
 	}
 	kept := keepViolations(ctx, a.out, rows)
+	if err := a.keeping.or(rows).keepRuns(ctx, cmd.ErrOrStderr(), a.out, rows, kept); err != nil {
+		return internal(err)
+	}
 	result := resultOf(rows, c.Shard, kept)
 	if a.pinned.failed > 0 {
 		result.ExitCode = exitCode(max(scenarios.Conclude(rows), scenarios.Unexpected))

@@ -87,7 +87,8 @@ func newCheck() *cobra.Command {
 	flags.StringVar(&c.output, "output", "text", "text, or json: one object a line for each file")
 	flags.StringVar(&c.trim, "trim", "", "write the few events that show the first violation to this file, as a history")
 	flags.StringVar(&c.page, "page", "",
-		"write Porcupine's page of the first violation of a lock to this file, as HTML")
+		"write Porcupine's page of the first violation of a lock to this file, as HTML; where all answers fit, that of "+
+			"the first lock")
 	return cmd
 }
 
@@ -517,8 +518,7 @@ func (c *checkCommand) keep(ctx context.Context, notes io.Writer, out *checked) 
 	}
 	v := out.firstViolated()
 	if v == nil {
-		fmt.Fprintln(notes, "no lock was found at fault: there is nothing to write")
-		return nil
+		return c.keepFitting(ctx, notes, out)
 	}
 	x := &v.Violations[0]
 	if c.trim != "" {
@@ -542,9 +542,38 @@ func (c *checkCommand) keep(ctx context.Context, notes io.Writer, out *checked) 
 	if c.page == "" {
 		return nil
 	}
+	err := c.writePage(ctx, func(w io.Writer) error { return checker.WritePage(w, out.history, c.options, x) })
+	if err != nil {
+		return err
+	}
+	writeLine(notes, "", fmt.Sprintf("the page of %s is in %s", v.Property, c.page))
+	return nil
+}
+
+// keepFitting writes the page of the first lock of a history in which no lock was found at fault, if its answers are
+// known to fit.
+func (c *checkCommand) keepFitting(ctx context.Context, notes io.Writer, out *checked) error {
+	fits := slices.ContainsFunc(out.Verdicts, func(v checker.Verdict) bool {
+		return v.Property == checker.Linearizability && v.Result == checker.Holds && !v.Skipped
+	})
+	if c.page == "" || out.Object != foreign.Lock || !fits {
+		fmt.Fprintln(notes, "no lock was found at fault: there is nothing to write")
+		return nil
+	}
+	lock := out.history.Locks()[0]
+	err := c.writePage(ctx, func(w io.Writer) error { return checker.WriteLockPage(w, out.history, c.options, lock) })
+	if err != nil {
+		return err
+	}
+	writeLine(notes, "", fmt.Sprintf("no lock was found at fault; the page of %s is in %s", lock, c.page))
+	return nil
+}
+
+// writePage writes one of Porcupine's pages to the file that was asked for.
+func (c *checkCommand) writePage(ctx context.Context, write func(io.Writer) error) error {
 	page, err := interruptible(ctx, func() (string, error) {
 		var page strings.Builder
-		err := checker.WritePage(&page, out.history, c.options, x)
+		err := write(&page)
 		return page.String(), err
 	})
 	if err == nil {
@@ -553,7 +582,6 @@ func (c *checkCommand) keep(ctx context.Context, notes io.Writer, out *checked) 
 	if err != nil {
 		return fmt.Errorf("--page: %w", err)
 	}
-	writeLine(notes, "", fmt.Sprintf("the page of %s is in %s", v.Property, c.page))
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"path/filepath"
 	"strconv"
-	"testing"
 
 	"github.com/spf13/cobra"
 
@@ -282,10 +281,7 @@ func (p *envelopePlan) keep(folder string, probe *scenarios.Probe) error {
 		Scenario: probe.Scenario, Implementation: p.search.Implementation, Seed: probe.Seed, Transport: p.search.Transport,
 		Strategy: p.search.Strategy(), Trace: sim.Full,
 	}
-	outcome, err := scenarios.Run(new(testing.T), setup)
-	if err == nil {
-		err = outcome.Err
-	}
+	outcome, err := runSetup(setup)
 	if err != nil {
 		return err
 	}
@@ -296,13 +292,7 @@ func (p *envelopePlan) keep(folder string, probe *scenarios.Probe) error {
 	if probe.Broke {
 		return reports.WriteFolder(folder, runOf(setup, outcome, choice))
 	}
-	replay := scenarios.ReplayOf(setup, outcome, scenarios.Choice{Property: p.search.Property})
-	replay.Program, replay.Holds = programVersion(), true
-	return reports.WriteFolder(folder, reports.Run{
-		History: &outcome.History, Verdicts: outcome.Verdicts, Judging: outcome.Judging, Findings: outcome.Mechanisms,
-		Trace:  outcome.Trace.WriteJSONL,
-		Replay: replay.String(), Scenario: setup.Scenario.Text, Hash: outcome.Hash,
-	})
+	return reports.WriteFolder(folder, heldRunOf(setup, outcome, p.search.Property))
 }
 
 // diagram writes a phase diagram.

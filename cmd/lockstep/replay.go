@@ -21,8 +21,9 @@ func newReplay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay FILE|FOLDER",
 		Short: "Runs a violation again and tells it step by step",
-		Long: `Replay runs again what "lockstep hunt" has found: the same scenario, implementation, seed, faults and
-decisions. It tells the violation and says whether it was the very same run. It prints the same each time.
+		Long: `Replay runs again what "lockstep hunt" has found, or "lockstep run" has kept: the same scenario,
+implementation, seed, faults and decisions. It tells the violation, if there is one, and says whether it was the very
+same run. It prints the same each time.
 
 It exits 1 when the violation shows again, 0 when it does not, and 5 when the run is another one although the same
 version of lockstep wrote the file.
@@ -80,6 +81,8 @@ func replay(out io.Writer, name, transport string) error {
 	switch {
 	case played.Shows:
 		writeLine(out, "the violation shows again: ", violationOf(file))
+	case file.Holds:
+		writeLine(out, "not violated, as the file says: ", violationOf(file))
 	default:
 		writeLine(out, "the violation does not show: ", violationOf(file))
 	}

@@ -30,6 +30,7 @@ type runCommand struct {
 	resume       bool
 	shard        string
 	mostFailures int
+	keeping      string // which runs get a folder
 }
 
 func newRun() *cobra.Command {
@@ -48,7 +49,8 @@ file says what must not be seen any more. A script such as shrunk.txt says all t
 
 The last line says how many rows of the table passed and failed, the one before it a hash over all runs: the same
 program gives the same hash on every machine. FOUND and VIOLATED name the first seed of each: R1@3 is mechanism R1 in
-seed 3. The first violation of each row that nobody expects is written to a folder, for at most five rows.
+seed 3. The first violation of each row that nobody expects is written to a folder, for at most five rows. With --keep
+every run is, or the first of each row, whatever came of it; a single run always is.
 
 What was run is kept in the folder of --out. A run that was broken off, even killed, goes on with --resume, and comes
 to the same result. With --shard 1/4 to 4/4 four machines share the seeds; "lockstep merge" makes one result of it.
@@ -58,6 +60,8 @@ to the same result. With --shard 1/4 to 4/4 four machines share the seeds; "lock
   lockstep run dead-record ./mine.yaml --seeds 1-500
   lockstep run --impl redis/getset-repaired --transport wire
   lockstep run --format text,junit=junit.xml,sarif=lockstep.sarif --budget 5m
+  lockstep run abandoned --impl redis/setnx-px --seeds 7
+  lockstep run abandoned --keep first
   lockstep run --resume`,
 		RunE: r.run,
 	}
@@ -75,6 +79,8 @@ to the same result. With --shard 1/4 to 4/4 four machines share the seeds; "lock
 	flags.StringVar(&r.shard, "shard", "", "run one part of the seeds: 1/4 to 4/4 are the four parts of a campaign")
 	flags.IntVar(&r.mostFailures, "max-failures", 0,
 		"stop after so many rows that did not come out as expected (default never)")
+	flags.StringVar(&r.keeping, "keep", "", "which runs get a folder: unexpected (violations that nobody expects), first "+
+		"(also the first run of each row) or all (default unexpected; of a single run, all)")
 	registerPinned(cmd, &r.pinned)
 	return cmd
 }
@@ -87,6 +93,9 @@ func (r *runCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	account, err := r.account.read(r.flags.out)
 	if err != nil {
+		return err
+	}
+	if account.keeping, err = parseKeeping(r.keeping); err != nil {
 		return err
 	}
 	if account.pinned, err = playPinned(cmd, r.pinned, campaign.Implementations); err != nil {
