@@ -89,6 +89,7 @@ func TestPlots(t *testing.T) {
 			}
 			golden(t, filepath.Join("plots", test.name+".svg"), first.svg)
 			golden(t, filepath.Join("plots", test.name+".csv"), first.csv)
+			goldenPicture(t, filepath.Join("plots", test.name), first.png)
 			image, err := png.Decode(bytes.NewReader(first.png))
 			if err != nil {
 				t.Fatal(err)

@@ -150,6 +150,7 @@ func sameTwice(t *testing.T, name string, figure func() (*Figure, error)) {
 	}
 	golden(t, name+".svg", first.svg)
 	golden(t, name+".csv", first.csv)
+	goldenPicture(t, name, first.png)
 	rows, err := csv.NewReader(bytes.NewReader(first.csv)).ReadAll()
 	if err != nil || len(rows) < 2 {
 		t.Errorf("the CSV has %d rows: %v", len(rows), err)
