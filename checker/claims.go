@@ -61,6 +61,7 @@ type hold struct {
 	depth    int32 // levels of the open claim
 	stale    int32 // levels that the client has yet to release of claims that ended by themselves
 	doubtful int32
+	unsure   bool  // the latest operation was a release of unknown outcome
 	claim    int32 // the open claim, none between claims
 	resume   int   // the acquire to go on from when a renewal comes after the deadline
 	deadline time.Duration
@@ -212,6 +213,7 @@ func (a *analysis) acquired(c, id int, now instant) {
 	h := a.holdOf(c, o.lock)
 	a.expire(h, now)
 	o.before, o.stale, o.doubtful = h.depth, h.stale, h.doubtful
+	h.unsure = false
 	switch o.outcome() {
 	case Info:
 		h.doubtful++
@@ -243,6 +245,7 @@ func (a *analysis) releaseCalled(c, id int, now instant) {
 		h.depth = max(1, int32(left)+1-h.stale)
 	}
 	o.before, o.stale, o.doubtful, o.claim = h.depth, h.stale, h.doubtful, h.claim
+	o.again = h.unsure && o.before == 0
 	if h.depth == 1 {
 		a.endAt(h, now, released)
 	}
@@ -261,6 +264,7 @@ func (a *analysis) releaseReturned(c, id int, now instant) {
 	o := &a.operations[id]
 	h := a.holdOf(c, o.lock)
 	a.outlived(h, o, o.outcome() != Info, now)
+	h.unsure = o.outcome() == Info
 	switch {
 	case o.outcome() == Fail:
 		a.endAt(h, now, refused)

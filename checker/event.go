@@ -41,8 +41,9 @@ const (
 	// ProcessServer, which settles whose write it was when a machine had several.
 	Applied = "applied"
 	// Served: the server executed the request of the call with index Call, at this point of the history. Type is OK or
-	// Fail, as the server decided; the caller may have been told something else, or nothing. Where the facts are
-	// complete they are the order by which linearizability is judged.
+	// Fail, as the server decided; the caller may have been told something else, or nothing. Of several facts about one
+	// call, which may take several requests, the last counts. Where the facts are complete they are the order by which
+	// linearizability is judged.
 	Served = "served"
 )
 

@@ -165,7 +165,7 @@ func TestWitnessAgainstGaps(t *testing.T) {
 	if testing.Short() {
 		runs /= 10
 	}
-	agreed := make(map[Result]int)
+	agreed, abstained := make(map[Result]int), 0
 	for seed := range runs {
 		rng := rand.New(rand.NewPCG(uint64(seed), 8))
 		g := generator{
@@ -182,8 +182,12 @@ func TestWitnessAgainstGaps(t *testing.T) {
 		}
 		l := &linearizer{a: a, options: options}
 		r := a.phrase(a.locks[0], l.object(), 0, nil).witness(make([]int32, len(a.operations)))
-		if !r.usable {
-			t.Fatalf("seed %d: the order of the server is not complete\n%s", seed, listing(h))
+		if !r.usable { // The server let in, or out, somebody who was never told.
+			if g.defect == noDefect && g.noise == 0 {
+				t.Fatalf("seed %d: the order of a correct server says nothing\n%s", seed, listing(h))
+			}
+			abstained++
+			continue
 		}
 		legal := r.failing == none
 		switch {
@@ -199,7 +203,11 @@ func TestWitnessAgainstGaps(t *testing.T) {
 			agreed[Unknown]++
 		}
 	}
-	t.Logf("legal in both, illegal in both, illegal in the server's order alone: %v", agreed)
+	t.Logf("legal in both, illegal in both, illegal in the server's order alone: %v; %d times the order said nothing",
+		agreed, abstained)
+	if abstained > runs/20 {
+		t.Errorf("%d times of %d the order of the server said nothing", abstained, runs)
+	}
 	for _, r := range []Result{Holds, Violated, Unknown} {
 		if agreed[r] == 0 {
 			t.Errorf("no history was %s: too one-sided to say much", r)

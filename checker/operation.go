@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 )
 
@@ -20,6 +21,7 @@ type operation struct {
 	// outcomeWords.
 	word, result uint8
 	timed        bool // a try that was ready to wait
+	again        bool // a release of what the release before it, of unknown outcome, may have released already
 
 	// The client's own view, see claims.go.
 	before int32 // levels held when it was called
@@ -28,6 +30,7 @@ type operation struct {
 	stale int32
 	// doubtful counts the earlier operations of this client on this lock of which nobody knows whether they took effect.
 	doubtful int32
+	served   int32 // position of the latest fact that tells where the server executed it
 	claim    int32 // the claim that was open at the call of a release or after an acquire, in lockLog.claims
 }
 
@@ -72,7 +75,8 @@ type lockLog struct {
 	key        string
 	operations []int // its acquires and releases in the order of their calls
 	returns    []int // those of them that returned, in the order of their returns
-	served     []int // positions of the facts that tell where the server executed them
+	served     []int // positions of the facts that tell where the server executed them, the latest of each
+	repeated   bool  // served still has facts that are not the latest of their operation
 	facts      []int // positions of its record facts
 	grants     int   // how many acquires succeeded
 	claims     []claim
@@ -155,6 +159,9 @@ func analyse(h *History) *analysis {
 	a.sortLocks()
 	a.findClaims()
 	for _, log := range a.locks {
+		if log.repeated {
+			log.served = slices.DeleteFunc(log.served, func(i int) bool { return a.operationAt(i) == none })
+		}
 		a.findLapses(log)
 		a.findTerms(log)
 	}
@@ -300,6 +307,7 @@ func (a *analysis) call(i int, e *Event, c int) {
 	o := operation{
 		word: placeOf(operationWords[:], e.F), lock: none, client: c, call: i, ret: none,
 		result: placeOf(outcomeWords[:], Info), token: e.Token, timed: e.Wait > 0, claim: none,
+		served: none,
 	}
 	id := len(a.operations)
 	m := a.clients[c].machine
@@ -334,7 +342,8 @@ func (a *analysis) close(c int) {
 }
 
 // recordFact notes a fact about a record and who caused it: the client of the node that has an operation on the
-// lock under way or, for a request that arrives after its caller gave up, the latest client of the node.
+// lock under way or, for a request that arrives after its caller gave up, the latest client of the node. One that goes
+// by another name than the owner whose request it was is not to blame, if an earlier one went by that.
 func (a *analysis) recordFact(i int, e *Event) {
 	lock := a.lockOf(e.Key)
 	log := a.locks[lock]
@@ -356,12 +365,20 @@ func (a *analysis) recordFact(i int, e *Event) {
 			}
 		}
 	}
-	switch candidates {
-	case 0:
-		a.cause[i] = int32(m.clients[len(m.clients)-1])
-	case 1:
-	default:
+	switch {
+	case candidates > 1:
 		a.at[i], a.cause[i] = none, none
+	case candidates == 0:
+		a.cause[i] = int32(m.clients[len(m.clients)-1])
+	}
+	if c := a.causeOf(i); c == none || e.Owner == "" || a.clients[c].owner == e.Owner {
+		return
+	}
+	for _, c := range slices.Backward(m.clients) {
+		if a.clients[c].owner == e.Owner {
+			a.at[i], a.cause[i] = none, int32(c)
+			return
+		}
 	}
 }
 
@@ -373,9 +390,23 @@ func (a *analysis) servedFact(i int, e *Event) {
 	}
 	if o := &a.operations[a.operationAt(call)]; o.lock != none && a.locks[o.lock].key == e.Key {
 		log := a.locks[o.lock]
+		if o.served != none {
+			a.at[o.served], a.cause[o.served] = none, none
+			log.repeated = true
+		}
+		o.served = int32(i)
 		log.served = append(log.served, i)
 		a.at[i], a.cause[i] = a.at[call], int32(o.client)
+		if i > 0 && e.Type == OK && a.isRecordOf(i-1, e.Key, &a.clients[o.client]) {
+			a.at[i-1], a.cause[i-1] = a.at[i], a.cause[i]
+		}
 	}
+}
+
+// isRecordOf tells whether an event is a fact about the record of a lock that a client's request caused.
+func (a *analysis) isRecordOf(i int, key string, c *client) bool {
+	e := &a.events[i]
+	return (e.F == RecordSet || e.F == RecordGone) && e.Key == key && e.Node != "" && e.Node == c.node
 }
 
 // positionOf finds the event with an index among those before position limit, none if there is none. Indices mostly

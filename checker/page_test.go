@@ -81,7 +81,10 @@ func TestWriteLockPage(t *testing.T) {
 		options Options
 		want    []string
 	}{
-		{"plain", generator{clients: 5, operations: 300}, Options{}, []string{"try-acquire ok", "refused", "holds job", "fits"}},
+		{
+			"plain", generator{clients: 5, operations: 300}, Options{},
+			[]string{"try-acquire ok", "refused", "holds job", "fits"},
+		},
 		{
 			"leases",
 			generator{clients: 5, operations: 500, facts: true, lease: 3 * time.Second, pauses: 10, crashes: 5},
@@ -89,20 +92,28 @@ func TestWriteLockPage(t *testing.T) {
 			[]string{"lease of c", "dead record of c", "crash of c"},
 		},
 		{
-			"reentrant", generator{clients: 5, operations: 300, reentrant: true},
-			Options{Promises: Promises{Reentrant: true}}, []string{"acquire ok"},
+			"reentrant",
+			generator{clients: 5, operations: 300, reentrant: true},
+			Options{Promises: Promises{Reentrant: true}},
+			[]string{"acquire ok"},
 		},
 		{
-			"another model", generator{clients: 3, operations: 300, tokens: true}, Options{Model: model.Fenced{}},
+			"another model",
+			generator{clients: 3, operations: 300, tokens: true},
+			Options{Model: model.Fenced{}},
 			[]string{"token 1"},
 		},
 		{
-			"more than a page", generator{clients: 5, operations: 3000}, Options{},
+			"more than a page",
+			generator{clients: 5, operations: 3000},
+			Options{},
 			[]string{"the history goes on, and a page shows no more"},
 		},
 		{
-			"more than a page, another model", generator{clients: 3, operations: 3000, tokens: true},
-			Options{Model: model.Fenced{}}, []string{"the history goes on, and a page shows no more"},
+			"more than a page, another model",
+			generator{clients: 3, operations: 3000, tokens: true},
+			Options{Model: model.Fenced{}},
+			[]string{"the history goes on, and a page shows no more"},
 		},
 		{"lost answers", generator{clients: 5, operations: 40, lost: 5}, Options{}, []string{"acquire ?"}},
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 // judgePhantoms asks whether what was answered with a refusal changed anything: a try that was refused left its own
-// record behind, or a release of somebody who was told that it is not the owner removed its record. Where it is on
-// record what the server decided about each request, that must be what its caller was told.
+// record behind, or a release of somebody who was told that it is not the owner removed its record. Where there are no
+// facts about records but what the server decided about each request, that must be what its caller was told.
 func (a *analysis) judgePhantoms(options Options) Verdict {
 	f := &findings{cap: options.MaxViolations}
 	told, refusals := false, 0
@@ -21,8 +21,9 @@ func (a *analysis) judgePhantoms(options Options) Verdict {
 		if len(log.facts) > 0 {
 			a.phantomRecords(log, f)
 			a.phantomReleases(log, f)
+		} else {
+			a.phantomAnswers(log, f)
 		}
-		a.phantomAnswers(log, f)
 	}
 	switch {
 	case f.found > 0:
@@ -90,13 +91,27 @@ func (a *analysis) phantomReleases(log *lockLog, f *findings) {
 	}
 }
 
-// phantomAnswers compares what the server decided about the requests of a lock with what their callers were told.
+// phantomAnswers compares what the server decided about the requests of a lock with what their callers were told. Who
+// clears away what is left of a hold that is over is told rightly that it owns nothing. That a grant came to nothing
+// before its caller was refused, only facts about records can tell.
 func (a *analysis) phantomAnswers(log *lockLog, f *findings) {
 	for _, i := range log.served {
-		if o := &a.operations[a.operationAt(i)]; a.events[i].Type == OK && o.outcome() == Fail {
+		if o := &a.operations[a.operationAt(i)]; a.events[i].Type == OK && o.outcome() == Fail && !a.clearsAway(o, i) {
 			f.add(a.phantom(log, o, i))
 		}
 	}
+}
+
+// clearsAway tells whether an operation that the server executed at a position is a release of what was left of a hold:
+// of one that was over, by what its client knew or by the clock that judges it, or that an earlier call may have
+// released.
+func (a *analysis) clearsAway(o *operation, served int) bool {
+	if o.f() != Release || served == 0 {
+		return false
+	}
+	before := &a.events[served-1] // the fact that the same request caused
+	lapsed := before.F == RecordGone && before.Key == a.events[served].Key && lapsedBefore(before)
+	return lapsed || o.before == 0 && (o.stale > 0 || o.doubtful > 0)
 }
 
 // phantom describes a refused operation and the fact that shows its effect.

@@ -72,8 +72,8 @@ func (p *phrasing) operation(id int) (model.Operation, bool) {
 		x.Action = model.Deny
 	default:
 		x.Action = model.Release
-		// A release whose hold had ended by itself may find the lock held or not.
-		if p.lapses && o.outcome() == OK && o.before == 0 && o.stale > 0 {
+		// A release whose hold had ended by itself, or may have been released before, may find the lock held or not.
+		if o.outcome() == OK && (o.again || p.lapses && o.before == 0 && o.stale > 0) {
 			x.Lenient = true
 		}
 	}

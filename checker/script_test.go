@@ -28,7 +28,11 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				d.Fatalf(t, "%v", err)
 			}
-			return render(Check(h, scriptOptions(t, d, h)))
+			verdicts := Check(h, scriptOptions(t, d, h))
+			if d.HasArg("by") {
+				return render(verdicts) + rungs(verdicts)
+			}
+			return render(verdicts)
 		})
 	})
 }
@@ -37,6 +41,7 @@ func scriptOptions(t *testing.T, d *datadriven.TestData, h *History) Options {
 	var o Options
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {
+		case "by": // is about the output
 		case "reentrant":
 			o.Promises.Reentrant = true
 		case "fenced":
@@ -90,6 +95,17 @@ func scriptDuration(t *testing.T, d *datadriven.TestData, text string) time.Dura
 		d.Fatalf(t, "%v", err)
 	}
 	return length
+}
+
+// rungs says how linearizability was decided, as far as it was.
+func rungs(verdicts []Verdict) string {
+	text := ""
+	for _, v := range verdicts {
+		if len(v.By) > 0 {
+			text += fmt.Sprintf("%s by %s\n", v.Property, strings.Join(v.By, ", "))
+		}
+	}
+	return text
 }
 
 func render(verdicts []Verdict) string {

@@ -41,14 +41,21 @@ func (p *phrasing) witness(places []int32) replay {
 		if !says || x.Action == model.Refuse && recorded {
 			continue
 		}
-		if a.operations[id].outcome() == Info {
+		o := &a.operations[id]
+		if o.outcome() == Info {
 			if a.events[i].Type != OK {
 				continue
 			}
-			x.Lenient = false
+			x.Lenient = o.again || a.clearsAway(o, i)
+		}
+		if x.Action == model.Deny && a.events[i].Type == OK && a.clearsAway(o, i) {
+			x.Action, x.Lenient = model.Release, true // of what the server may have had of it still
 		}
 		object.operation = x
 		if !object.take() {
+			if o.outcome() == Info {
+				return replay{} // nobody was told, so nobody was told wrong: what the answers say of it is for the other rungs
+			}
 			state := object.current()
 			r.failing, r.state, r.at, r.since = id, state, i, p.latestAcquire(state, i)
 			return r

@@ -111,7 +111,7 @@ func (m *pageMaker) laneOf(e *checker.Event) int {
 	switch {
 	case e.F == checker.Applied:
 		return m.lane(e.Key)
-	case isFact(e) || e.F == checker.Request:
+	case isFact(e) || e.F == checker.Request || e.F == checker.Served:
 		return m.server
 	case e.Process >= 0:
 		return m.processLane(e.Process)
@@ -273,7 +273,7 @@ func (w *weaver) addEvent(h, next, end int) {
 }
 
 // fold puts what the history tells once more into the row that has just been added: what a server made of a request
-// into that of its arrival, the end of a client into that of its machine.
+// into that of its arrival or of the record that it changed, the end of a client into that of its machine.
 func (w *weaver) fold(e *checker.Event, lane int) bool {
 	last := len(w.page.Events) - 1
 	if last < 0 || w.page.Events[last].Time != e.Time || w.page.Events[last].Lane != lane {
@@ -281,6 +281,9 @@ func (w *weaver) fold(e *checker.Event, lane int) bool {
 	}
 	row := &w.page.Events[last]
 	switch {
+	case e.F == checker.Served:
+		row.Detail += "\n" + servedText(e)
+		return true
 	case row.Index != 0:
 		return false
 	case e.F == checker.Request && e.Command != "event" && row.Kind == spacetime.Deliver && row.Peer == w.lane(e.Node):
@@ -321,6 +324,8 @@ func (m *pageMaker) eventWords(h int) (spacetime.Kind, string) {
 		kind, label = spacetime.Record, m.recordLabel(h)
 	case checker.Request:
 		kind, label = spacetime.Note, strings.TrimSpace(e.Command+" "+e.Value+" "+e.Error)
+	case checker.Served:
+		kind, label = spacetime.Note, servedText(e)
 	case checker.Applied:
 		kind, label = spacetime.Applied, "write"+by(e.Node)+map[bool]string{true: " accepted", false: " refused"}[e.Accepted]
 	case checker.FaultApplied:
@@ -339,6 +344,11 @@ func (m *pageMaker) eventWords(h int) (spacetime.Kind, string) {
 		kind, label = m.callLabel(e)
 	}
 	return kind, spacetime.Shorten(label)
+}
+
+// servedText says what the server decided.
+func servedText(e *checker.Event) string {
+	return fmt.Sprintf("decides call %d: %s", e.Call, map[bool]string{true: "done", false: "no"}[e.Type == checker.OK])
 }
 
 func by(node string) string {

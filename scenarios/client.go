@@ -130,7 +130,8 @@ func (c *client) connectTo(environment *impl.Environment, before []*client) (err
 	} else if err := c.dialZooKeeper(); err != nil {
 		return err
 	}
-	environment.ZooKeeper, environment.SessionEvents = c.zk, c.session.Events()
+	environment.ZooKeeper = settledZooKeeper{Conn: c.zk, client: c}
+	environment.SessionEvents = c.session.Events()
 	return nil
 }
 
@@ -306,7 +307,16 @@ func (c *client) attempt(step Step) (bool, error) {
 			c.run.recorder.hold(c, deadline)
 		}
 	})
+	c.settled(err)
 	return held, err
+}
+
+// settled lets things settle after an error of the lock: one that is part of the client library returns what that said
+// at once, see settledZooKeeper.
+func (c *client) settled(err error) {
+	if err != nil && c.zk != nil && !c.stopped() {
+		c.settle(callSettles)
+	}
 }
 
 // call runs the lock's own method.
@@ -453,6 +463,7 @@ func (c *client) unlock(retry bool) {
 				c.run.recorder.letGo(c)
 			}
 		})
+		c.settled(err)
 		return known
 	})
 	if c.depth == 0 {

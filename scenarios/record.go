@@ -29,15 +29,25 @@ func (s *storedRecord) executed(e redis.Executed) {
 	if e.Nested {
 		return
 	}
-	s.recorder.requested(e.Conn)
-	if !mayChange(e) {
-		return
-	}
+	r, by := s.recorder, s.recorder.clients[e.Conn]
+	r.requested(e.Conn)
+	r.caused = nil
 	command := strings.ToUpper(e.Args[0])
 	if e.Conn == 0 && command == "DEL" {
 		command = checker.CommandRemove
 	}
-	s.refresh(command, s.recorder.clients[e.Conn])
+	switch {
+	case mayChange(e):
+		s.refresh(command, by)
+	case r.callOf(by) != nil && s.record != nil && s.overdue():
+		s.refresh("", nil) // what is read is that the record is gone
+	}
+	if what := unchanged; by != nil {
+		if r.caused != nil {
+			what = changeOf(r.caused, by.owner.String())
+		}
+		r.served(by, what, r.holder())
+	}
 }
 
 // mayChange tells whether a command can have changed the lock's record. Most commands cannot, and looking costs.
@@ -119,6 +129,9 @@ func (r *recorder) fact(key, command string, by *client, before, now *checker.Re
 		e.F, e.Record, e.Count = checker.RecordSet, now, now.Count
 	}
 	r.add(e)
+	if key == r.lock && by != nil {
+		r.caused = &e
+	}
 }
 
 // follow tells the injector when the lease ends that the record now stands for.

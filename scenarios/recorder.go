@@ -28,6 +28,10 @@ type recorder struct {
 	// clock (zero = none).
 	holds   map[*client]time.Time
 	waiting []*client // who is in a call to acquire, in order of calls
+	// calls is the latest call on the lock of each process, see served.
+	calls map[int]*lockCall
+	// caused is the latest fact about the lock that the request under way has caused; nil = none yet.
+	caused *checker.Event
 
 	injector *faults.Injector // where a fault waits for the end of a lease
 	// requests is when a Redis machine executed a command of a client, from true time 0 on.
@@ -40,6 +44,7 @@ func (r *recorder) add(e checker.Event) {
 	}
 	e.Index = int64(len(r.history.Events)) + 1
 	e.Time = r.world.Now()
+	r.called(&e)
 	r.history.Events = append(r.history.Events, e)
 	if r.monitor != nil && r.stopped == "" {
 		if v, violated := r.monitor.Next(); violated {

@@ -333,7 +333,7 @@ func (r *run) build() {
 	w, s := r.world, r.scenario
 	*r.recorder = recorder{
 		world: w, marks: r.marks, lock: s.Lock, clients: map[uint64]*client{}, tokens: map[string]*client{},
-		holds: map[*client]time.Time{}, history: checker.History{Header: r.header()},
+		holds: map[*client]time.Time{}, calls: map[int]*lockCall{}, history: checker.History{Header: r.header()},
 	}
 	if len(r.setup.StopAt) > 0 {
 		options := r.judging()

@@ -56,11 +56,11 @@ func (r *recorder) thread(by *client, owner string) *client {
 	}
 	siblings := by.run.clients
 	if i := slices.IndexFunc(siblings, func(c *client) bool {
-		return c.node == by.node && c.owner.String() == owner
+		return c.process == by.process && c.owner.String() == owner
 	}); i >= 0 {
 		return siblings[i]
 	}
-	if i := slices.IndexFunc(r.waiting, func(c *client) bool { return c.node == by.node }); i >= 0 {
+	if i := slices.IndexFunc(r.waiting, func(c *client) bool { return c.process == by.process }); i >= 0 {
 		return r.waiting[i]
 	}
 	return by

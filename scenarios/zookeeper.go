@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockstep-sim/lockstep/checker"
@@ -49,9 +50,9 @@ func (c *client) dialZooKeeper() error {
 			if err != nil {
 				return nil, err
 			}
-			return deadWriter{Conn: conn, process: p}, nil
+			return zkConn{Conn: conn, process: p}, nil
 		}),
-		zk.WithHostProvider(&oneHost{}), zk.WithLogger(zkSilence{}), zk.WithLogInfo(false),
+		zk.WithHostProvider(&oneHost{settle: func() { c.settle(librarySettles) }}), zk.WithLogger(zkSilence{}), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(bufferBytes), zk.WithMaxConnBufferSize(bufferBytes),
 	)
 	if err != nil {
@@ -60,22 +61,6 @@ func (c *client) dialZooKeeper() error {
 	context.AfterFunc(p.Context(), conn.Close)
 	c.zk, c.session = conn, zklock.Watch(c.late(events), func(f func()) { p.Go("events", f) })
 	return nil
-}
-
-// deadWriter is a connection that takes what a machine writes after its end as if it went out. go-zookeeper has room
-// for two results of a request, the second for a Close at the same moment; a write that fails makes a third, and its
-// main goroutine would stay blocked for good.
-type deadWriter struct {
-	net.Conn
-	process *sim.Process
-}
-
-func (c deadWriter) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	if err != nil && c.process.Context().Err() != nil {
-		return len(p), nil
-	}
-	return n, err
 }
 
 // eventDelay is how long news of the connection take from the library to the locks. When a session is attached again,
@@ -97,8 +82,12 @@ func (c *client) late(events <-chan zk.Event) <-chan zk.Event {
 }
 
 // oneHost is a zk.HostProvider for one server. It reports each further try as a new round, so that the library pauses
-// between tries.
-type oneHost struct{ asked bool }
+// between tries, and refuses what waits to be sent. Before that it lets those that have just been told of a loss send
+// what they want to.
+type oneHost struct {
+	asked  bool
+	settle func()
+}
 
 func (h *oneHost) Init([]string) error { return nil }
 func (h *oneHost) Len() int            { return 1 }
@@ -107,7 +96,90 @@ func (h *oneHost) Connected()          { h.asked = false }
 func (h *oneHost) Next() (server string, retryStart bool) {
 	retryStart = h.asked
 	h.asked = true
+	if retryStart {
+		h.settle()
+	}
 	return zooKeeperAddress, retryStart
+}
+
+// settledZooKeeper is a connection to ZooKeeper on which a call that the client library refused, because a connection
+// is gone, returns a little later: in the same instant the library may still be refusing all that waits to be sent, and
+// whether it took a new request for one of these would be chance.
+type settledZooKeeper struct {
+	*zk.Conn
+	client *client
+}
+
+// Library is the connection of the library, for a lock that is part of it.
+func (s settledZooKeeper) Library() *zk.Conn { return s.Conn }
+
+// How long it takes for things to settle: for the library before it refuses what waits, for a call that it refused, and
+// what each of several calls that are refused in one instant takes more, lest their timers meet.
+const (
+	librarySettles = 50 * time.Microsecond
+	callSettles    = 110 * time.Microsecond
+	settleSpread   = 61 // steps of a microsecond
+)
+
+// settle passes a span, or what is left until the end of the machine.
+func (c *client) settle(span time.Duration) {
+	timer := c.process.Clock().NewTimer(span)
+	defer timer.Stop()
+	// ranked: the end of the machine ends the wait, whatever the timer does
+	select {
+	case <-timer.Chan():
+	case <-c.process.Context().Done():
+	}
+}
+
+// settleCall settles after a call that came to an error. What was called decides how long it takes.
+func (c *client) settleCall(call string, err error) {
+	switch err {
+	case zk.ErrNoServer, zk.ErrConnectionClosed, zk.ErrClosing, zk.ErrSessionExpired:
+		c.settle(callSettles + time.Duration(xxhash.Sum64String(call)%settleSpread)*time.Microsecond)
+	}
+}
+
+func (s settledZooKeeper) Create(path string, data []byte, flags int32, acl []zk.ACL) (string, error) {
+	created, err := s.Conn.Create(path, data, flags, acl)
+	s.client.settleCall("create "+path, err)
+	return created, err
+}
+
+func (s settledZooKeeper) Delete(path string, version int32) error {
+	err := s.Conn.Delete(path, version)
+	s.client.settleCall("delete "+path, err)
+	return err
+}
+
+func (s settledZooKeeper) Exists(path string) (bool, *zk.Stat, error) {
+	exists, stat, err := s.Conn.Exists(path)
+	s.client.settleCall("exists "+path, err)
+	return exists, stat, err
+}
+
+func (s settledZooKeeper) ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error) {
+	exists, stat, events, err := s.Conn.ExistsW(path)
+	s.client.settleCall("existsw "+path, err)
+	return exists, stat, events, err
+}
+
+func (s settledZooKeeper) Get(path string) ([]byte, *zk.Stat, error) {
+	data, stat, err := s.Conn.Get(path)
+	s.client.settleCall("get "+path, err)
+	return data, stat, err
+}
+
+func (s settledZooKeeper) GetW(path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
+	data, stat, events, err := s.Conn.GetW(path)
+	s.client.settleCall("getw "+path, err)
+	return data, stat, events, err
+}
+
+func (s settledZooKeeper) Children(path string) ([]string, *zk.Stat, error) {
+	children, stat, err := s.Conn.Children(path)
+	s.client.settleCall("children "+path, err)
+	return children, stat, err
 }
 
 // zkSilence is a zk.Logger that says nothing.
@@ -202,7 +274,7 @@ func (q *queue) executed(e zookeeper.Executed) {
 	if owner != nil && e.Session != 0 {
 		q.sessions[e.Session] = owner
 	}
-	op := e.Op.String()
+	op, before := e.Op.String(), q.head
 	ends := op == "closeSession" || op == "expire"
 	if e.Path == q.lock || strings.HasPrefix(e.Path, q.lock+"/") || ends || len(e.Fired) > 0 {
 		q.request(e, op, owner)
@@ -213,7 +285,31 @@ func (q *queue) executed(e zookeeper.Executed) {
 		}
 	}
 	q.refresh(e, op, owner)
+	q.served(e, owner, before)
 	q.follow(e)
+}
+
+// served records what the server decided by a request. Whoever becomes the first of the queue has been let in, whatever
+// request did that.
+func (q *queue) served(e zookeeper.Executed, by *client, before *queueNode) {
+	r, held := q.run.recorder, ""
+	if q.head != nil {
+		held = q.head.record().Owner
+	}
+	switch {
+	case q.head == before:
+		if by != nil && (e.Path == q.lock || strings.HasPrefix(e.Path, q.lock+"/")) {
+			r.served(by, unchanged, held)
+		}
+		return
+	case before != nil && by != nil && e.Path == before.path && before.owner == by:
+		r.served(by, lost, held)
+	case before != nil && by != nil && e.Path == before.path:
+		r.served(by, removed, held)
+	}
+	if q.head != nil && q.head.owner != nil {
+		r.served(q.head.owner, gained, held)
+	}
 }
 
 // next is the machine of the one who stands behind the head of the queue; "" when nobody does.
@@ -247,12 +343,12 @@ func (q *queue) thread(first *client, e zookeeper.Executed) *client {
 		return nil
 	}
 	for _, n := range q.nodes {
-		if n.path == e.Path && n.owner != nil && n.owner.node == first.node {
+		if n.path == e.Path && n.owner != nil && n.owner.process == first.process {
 			return n.owner
 		}
 	}
 	for _, c := range q.run.recorder.waiting {
-		if c.node == first.node {
+		if c.process == first.process {
 			return c
 		}
 	}

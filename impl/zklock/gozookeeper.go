@@ -52,6 +52,9 @@ func newGoZooKeeper(entry impl.Entry, env impl.Environment, s impl.Settings, o O
 		return nil, err
 	}
 	conn, ok := env.ZooKeeper.(*zk.Conn)
+	if wrapper, wraps := env.ZooKeeper.(interface{ Library() *zk.Conn }); wraps {
+		conn, ok = wrapper.Library(), true
+	}
 	if !ok {
 		return nil, fmt.Errorf("%s: Environment.ZooKeeper is a %T; the library's lock works on a *zk.Conn only",
 			entry.Name, env.ZooKeeper)

@@ -21,6 +21,7 @@
 //	                 are drawn a little wider, so that they can be seen
 //	message    s, f  from where it left to where it came or was lost
 //	record     i     the lock's record was set or went away, on the thread "record"
+//	decision   i     what the server decided about a call, on the same thread
 //	request    i     a request that the server executed, on the same
 //	write      i     a write that the protected resource executed, on its thread "writes"
 //	timer      i     a timer of the machine fired

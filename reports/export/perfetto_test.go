@@ -267,6 +267,8 @@ func complain(t *testing.T, run export.Run, events []traceEvent) {
 			want["call X"]++
 		case e.F == checker.RecordSet || e.F == checker.RecordGone:
 			want["record i"]++
+		case e.F == checker.Served:
+			want["decision i"]++
 		case e.F == checker.FaultApplied:
 			want["fault i"]++
 		}

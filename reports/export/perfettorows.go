@@ -2,6 +2,7 @@ package export
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -50,6 +51,8 @@ func (t *tracer) addRows() {
 		switch {
 		case e.F == checker.RecordSet || e.F == checker.RecordGone:
 			t.mark(on(recordThread), t.label(e), "record", e.Time, eventArguments(e))
+		case e.F == checker.Served:
+			t.mark(on(recordThread), fmt.Sprintf("call %d: %s", e.Call, e.Type), "decision", e.Time, eventArguments(e))
 		case e.F == checker.Request:
 			t.mark(on(recordThread), named(e.Command, e.Value), "request", e.Time, eventArguments(e))
 		case e.F == checker.Applied:
