@@ -41,8 +41,8 @@ func WritePage(w io.Writer, h *History, options Options, v *Violation) error {
 }
 
 // WriteLockPage writes Porcupine's page of a lock whose answers fit, as WritePage does of one whose answers do not:
-// from the beginning, as many operations as a page shows. It is an error when Porcupine finds no order in which they fit, or
-// not within Options.PorcupineSteps.
+// from the beginning, as many operations as a page shows. It is an error when Porcupine finds no order in which they
+// fit, or not within Options.PorcupineSteps.
 func WriteLockPage(w io.Writer, h *History, options Options, lock string) error {
 	p, err := newPage(h, options, lock)
 	if err != nil {

@@ -82,7 +82,9 @@ func TestWriteLockPage(t *testing.T) {
 		want    []string
 	}{
 		{
-			"plain", generator{clients: 5, operations: 300}, Options{},
+			"plain",
+			generator{clients: 5, operations: 300},
+			Options{},
 			[]string{"try-acquire ok", "refused", "holds job", "fits"},
 		},
 		{

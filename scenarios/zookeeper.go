@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"crypto/rand"
+	"hash/fnv"
 	"io"
 	"net"
 	"path"
@@ -11,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockstep-sim/lockstep/checker"
@@ -52,7 +52,8 @@ func (c *client) dialZooKeeper() error {
 			}
 			return zkConn{Conn: conn, process: p}, nil
 		}),
-		zk.WithHostProvider(&oneHost{settle: func() { c.settle(librarySettles) }}), zk.WithLogger(zkSilence{}), zk.WithLogInfo(false),
+		zk.WithHostProvider(&oneHost{settle: func() { c.settle(librarySettles) }}),
+		zk.WithLogger(zkSilence{}), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(bufferBytes), zk.WithMaxConnBufferSize(bufferBytes),
 	)
 	if err != nil {
@@ -136,7 +137,9 @@ func (c *client) settle(span time.Duration) {
 func (c *client) settleCall(call string, err error) {
 	switch err {
 	case zk.ErrNoServer, zk.ErrConnectionClosed, zk.ErrClosing, zk.ErrSessionExpired:
-		c.settle(callSettles + time.Duration(xxhash.Sum64String(call)%settleSpread)*time.Microsecond)
+		sum := fnv.New32a()
+		_, _ = io.WriteString(sum, call)
+		c.settle(callSettles + time.Duration(sum.Sum32()%settleSpread)*time.Microsecond)
 	}
 }
 
