@@ -57,6 +57,8 @@ type Options struct {
 	// PorcupineSteps ends Porcupine's search after so many steps of the lock object; 0 means 1,000,000, which takes less
 	// than a second.
 	PorcupineSteps int
+	// growing says that the history goes on: what an open call may still be told must not turn a violation into none.
+	growing bool
 }
 
 func (o Options) withDefaults() Options {

@@ -56,7 +56,7 @@ func (a *analysis) earlyTerms(log *lockLog, options Options, f *findings) (lease
 		}
 		n := &log.terms[next]
 		calledFree := t.client != none && calledBetween(released[t.client], t.last, n.from)
-		if n.owner == t.owner || calledFree || a.refusedAt(n.from) {
+		if n.owner == t.owner || calledFree || a.refusedAt(n.from) || options.growing && a.undecided(n.from) {
 			continue
 		}
 		ended++
@@ -87,6 +87,12 @@ func (a *analysis) earlyTerms(log *lockLog, options Options, f *findings) (lease
 func (a *analysis) refusedAt(fact int) bool {
 	id := a.operationAt(fact)
 	return id != none && a.operations[id].acquires() && a.operations[id].outcome() == Fail
+}
+
+// undecided tells whether the request behind a fact may still be answered with a refusal.
+func (a *analysis) undecided(fact int) bool {
+	id := a.operationAt(fact)
+	return id != none && a.operations[id].ret == none && a.clients[a.operations[id].client].crashed == none
 }
 
 // clockFault is skew if a clock was tampered with before a position, and early expiry otherwise.

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -31,7 +32,8 @@ type watched struct {
 // Monitored lists the properties that a Monitor can watch.
 func Monitored() []Property {
 	return []Property{
-		MutualExclusion, GrantExclusivity, ReleaseByOwner, TokenOrder, Resource, ResourceFenced, Clobber,
+		MutualExclusion, GrantExclusivity, ReleaseByOwner, Reentrancy, TokenOrder, NotEarly, UseInLease, Resource,
+		ResourceFenced, TruthfulRefusal, PhantomEffect, Clobber,
 	}
 }
 
@@ -68,11 +70,17 @@ func (m *Monitor) Finish() (Verdict, bool) {
 	if v, violated := m.Next(); violated {
 		return v, true
 	}
+	if m.signs.facts.finish() && m.seen > 0 {
+		m.sign(NotEarly, m.history.Events[m.seen-1].Time)
+	}
 	for i := range m.watched {
 		m.watched[i].from = 0
 	}
-	return m.test(1<<63-1, m.seen)
+	return m.test(complete, m.seen)
 }
+
+// complete is later than any event.
+const complete time.Duration = math.MaxInt64
 
 // sign notes that a property may be violated.
 func (m *Monitor) sign(p Property, at time.Duration) {
@@ -91,7 +99,7 @@ func (m *Monitor) test(now time.Duration, n int) (Verdict, bool) {
 			continue
 		}
 		options := m.options
-		options.Properties = []Property{w.property}
+		options.Properties, options.growing = []Property{w.property}, now != complete
 		v := Check(&History{Header: m.history.Header, Events: m.history.Events[:n:n]}, options)[0]
 		if v.Result == Violated {
 			return v, true

@@ -82,6 +82,7 @@ type lockLog struct {
 	claims     []claim
 	expiries   []expiry
 	terms      []term
+	termEnds   []int // the latest end of the terms up to each
 	lapses     []lapse
 }
 

@@ -65,6 +65,12 @@ func (a *analysis) findTerms(log *lockLog) {
 			f.gone(i, e)
 		}
 	}
+	log.termEnds = make([]int, len(log.terms))
+	latest := none
+	for k := range log.terms {
+		latest = max(latest, log.terms[k].to)
+		log.termEnds[k] = latest
+	}
 }
 
 // openOf finds the standing term of an owner, as a place in open.
@@ -182,22 +188,12 @@ func (a *analysis) termIsOf(t *term, c int) bool {
 // until visit returns false.
 func termsIn(log *lockLog, after, before int, visit func(t *term) bool) {
 	k := sort.Search(len(log.terms), func(k int) bool { return log.terms[k].from > before })
-	ended := 0 // in a row, before the stretch: terms of several holders do not end in the order of their beginnings
-	for k--; k >= 0 && ended < overlapping; k-- {
-		t := &log.terms[k]
-		if t.to < after {
-			ended++
-			continue
-		}
-		ended = 0
-		if !visit(t) {
+	for k--; k >= 0 && log.termEnds[k] >= after; k-- {
+		if t := &log.terms[k]; t.to >= after && !visit(t) {
 			return
 		}
 	}
 }
-
-// overlapping is how many terms that are over termsIn looks at before it takes all earlier ones for over too.
-const overlapping = 8
 
 // termOf finds the latest term of client c that stood at some time between two positions, nil if there is none.
 func (a *analysis) termOf(log *lockLog, c, after, before int) *term {
