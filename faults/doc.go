@@ -45,6 +45,10 @@
 //	    Each reading of its wall clock is off by up to so much.
 //	    > clock timeserver jitter 5ms
 //
+//	clock NODE unit DURATION [WHEN]
+//	    Its wall clock counts such units since 1970 where milliseconds are expected.
+//	    > clock c2 unit 1s
+//
 //	lose request [of] CLIENT>SERVER [reset|silent] WHEN
 //	    The connection is cut before the server executes the request.
 //	    > lose request of c1>redis silent on c1 before DEL

@@ -22,8 +22,8 @@ type Fault struct {
 	List     bool     // AddPath: what is added is a list, which is no value that a lock expects
 
 	// By is the added latency of a delay, how far a server is rolled back, how long after an event its repetition leaves,
-	// the size of a clock's step, the offset that a clock is set to, or the greatest deviation of a single reading of a
-	// clock with jitter.
+	// the size of a clock's step, the offset that a clock is set to, the greatest deviation of a single reading of a
+	// clock with jitter, or what a clock counts.
 	By    time.Duration
 	Drift int64         // ClockDrift: parts per million that the clock runs too fast; negative is too slow
 	For   time.Duration // how long the fault stays, for the kinds that end by themselves
@@ -67,6 +67,7 @@ const (
 	CancelCall    // the call to the lock that a client is in is called off
 	FailScript    // a script fails at one of its writes and keeps the earlier ones
 	RollBack      // a server restarts as it was before its last writes
+	ClockUnit     // its wall clock counts another unit than milliseconds
 )
 
 // Kinds returns all kinds in their order.

@@ -51,6 +51,7 @@ var forms = []form{
 	{CancelCall, []clause{word("cancel"), word("call"), optional("of"), node, timeout, when}},
 	{FailScript, []clause{word("fail"), word("script"), optional("of"), connection, write, when}},
 	{RollBack, []clause{word("roll"), word("back"), node, latency, when}},
+	{ClockUnit, []clause{word("clock"), node, word("unit"), counted, whenOrStart}},
 }
 
 // formOf finds the form of a kind.
@@ -124,6 +125,7 @@ var (
 	latency      = number("DURATION", "by", length, byField)
 	interval     = number("DURATION", "after", length, byField)
 	amount       = number("DURATION", "", spread, byField)
+	counted      = number("DURATION", "", unit, byField)
 	signedAmount = number("+-DURATION", "", shift, byField)
 	drift        = number("+-Nppm", "", rate, driftField)
 	counter      = number("N", "to", count, countField)

@@ -13,8 +13,8 @@ func TestFormsListEveryKindOnceInOrder(t *testing.T) {
 			t.Errorf("form %d is for kind %d, want %d", i, form.kind, want)
 		}
 	}
-	if last := forms[len(forms)-1].kind; last != RollBack {
-		t.Errorf("the last form is for %v, but the last kind is %v", last, RollBack)
+	if last := forms[len(forms)-1].kind; last != ClockUnit {
+		t.Errorf("the last form is for %v, but the last kind is %v", last, ClockUnit)
 	}
 }
 

@@ -374,6 +374,8 @@ func (i *Injector) strikeMachine(a *armedFault) {
 		node.SetClockDrift(a.Drift)
 	case ClockJitter:
 		node.SetClockJitter(a.By)
+	case ClockUnit:
+		node.SetClockUnit(a.By)
 	}
 }
 
@@ -545,6 +547,8 @@ func (i *Injector) Heal() {
 			a.process.Node().SetClockDrift(0)
 		case ClockJitter:
 			a.process.Node().SetClockJitter(0)
+		case ClockUnit:
+			a.process.Node().SetClockUnit(time.Millisecond)
 		}
 	}
 	i.world.HealLinks()

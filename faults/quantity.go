@@ -39,6 +39,11 @@ var (
 		such: "a duration such as 5ms", least: 0, most: int64(maxDuration),
 		duration: true, parse: parseDuration, print: printDuration,
 	}
+	// unit is what a clock counts that should count milliseconds; one of less would show a time that no clock can.
+	unit = quantity{
+		such: "a duration such as 1s, from 1ms to 1h", least: int64(time.Millisecond), most: int64(time.Hour),
+		duration: true, parse: parseDuration, print: printDuration,
+	}
 	// shift is a signed duration. Zero is allowed: an offset of zero sets a clock right, and a range may span it.
 	shift = quantity{
 		such: "a signed duration such as +2s", least: -int64(maxDuration), most: int64(maxDuration),

@@ -185,6 +185,8 @@ func usedBy(kind Kind) [4]*quantity {
 		return [4]*quantity{&shift}
 	case ClockJitter:
 		return [4]*quantity{&spread}
+	case ClockUnit:
+		return [4]*quantity{&unit}
 	case ClockDrift:
 		return [4]*quantity{nil, &rate}
 	case PresetCounter:

@@ -112,7 +112,7 @@ func (d *drawing) fault(kind Kind) Fault {
 		f.Node = d.client()
 	case Down:
 		f.Node = d.server()
-	case Pause, ClockStep, ClockOffset, ClockDrift, ClockJitter:
+	case Pause, ClockStep, ClockOffset, ClockDrift, ClockJitter, ClockUnit:
 		if f.Node = d.client(); d.oneOf(4) {
 			f.Node = d.server()
 		}
@@ -128,6 +128,8 @@ func (d *drawing) fault(kind Kind) Fault {
 		f.By = d.span()
 	case ClockStep, ClockOffset:
 		f.By = d.either(d.span())
+	case ClockUnit:
+		f.By = d.wide(time.Duration(unit.least), time.Duration(unit.most))
 	case ClockDrift:
 		f.Drift = int64(d.either(d.wide(1, time.Duration(-rate.least))))
 	case FailScript:

@@ -93,6 +93,8 @@ func clockWords(words []string) string {
 			return "its clock is set " + seconds(-d) + " behind"
 		case kind == "offset":
 			return "its clock is set " + seconds(d) + " ahead"
+		case kind == "unit":
+			return "its clock counts units of " + seconds(d) + " where milliseconds are expected"
 		case kind == "jitter":
 			return "each reading of its clock is off by up to " + seconds(d)
 		}

@@ -273,7 +273,7 @@ func (m *pageMaker) struck(e *checker.Event, words []string) []int {
 // was set stays as it is set.
 func (m *pageMaker) clockEnd(i int) time.Duration {
 	words := strings.Fields(m.events[i].Command)
-	runsWrong := has(words, "drift") || has(words, "jitter")
+	runsWrong := has(words, "drift") || has(words, "jitter") || has(words, "unit")
 	for k := i + 1; k < len(m.events); k++ {
 		e := &m.events[k]
 		again := e.F == checker.FaultApplied && e.Node == m.events[i].Node && first(strings.Fields(e.Command)) == "clock"

@@ -172,6 +172,11 @@ var capabilities = []capability{
 		kinds: []faults.Kind{faults.ClockOffset, faults.ClockDrift},
 	},
 	{
+		name: "CLOCKSKEW", does: "a client takes seconds for milliseconds when it reads its clock",
+		scenario: "clock-unit", implementation: "redis/getset-repaired!expiry-by-client-clock", shows: "mutual-exclusion",
+		kinds: []faults.Kind{faults.ClockUnit},
+	},
+	{
 		name: "CLOCKJUMP", does: "the clock of a server jumps",
 		scenario: "redis-clock-step", implementation: "redis/setnx-px", shows: "mutual-exclusion",
 		kinds: []faults.Kind{faults.ClockStep},

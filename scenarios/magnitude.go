@@ -181,7 +181,7 @@ func (m *Magnitude) Beside(s *Scenario, implementation string) []string {
 
 // alike tells whether two kinds of faults do the like: the same, or both set a clock wrong.
 func alike(a, b faults.Kind) bool {
-	clocks := []faults.Kind{faults.ClockStep, faults.ClockOffset, faults.ClockDrift, faults.ClockJitter}
+	clocks := []faults.Kind{faults.ClockStep, faults.ClockOffset, faults.ClockDrift, faults.ClockJitter, faults.ClockUnit}
 	return a == b || slices.Contains(clocks, a) && slices.Contains(clocks, b)
 }
 

@@ -19,6 +19,9 @@ type bentClock struct {
 	driftPPM  int64
 	jitter    int64
 	stream    *Stream // of the jitter
+	// unit is what the wall clock counts where milliseconds are expected, in nanoseconds, and epoch the start of the world
+	// since 1970, from where it counts; a unit of 0 is none.
+	unit, epoch int64
 }
 
 // The slowest and the fastest clock: it never stands still nor turns back, and no reading overflows within 2 years.
@@ -40,7 +43,15 @@ func scale(d, ppm int64) int64 {
 func (c *bentClock) readMonotonic(now int64) int64 { return c.monotonic + c.elapsed(now) }
 
 // steadyWall is the wall reading without jitter.
-func (c *bentClock) steadyWall(now int64) int64 { return c.wall + c.elapsed(now) }
+func (c *bentClock) steadyWall(now int64) int64 {
+	reading := c.wall + c.elapsed(now)
+	if c.unit == 0 {
+		return reading
+	}
+	since1970 := c.epoch + reading
+	const millisecond = int64(time.Millisecond)
+	return since1970/c.unit*millisecond + since1970%c.unit*millisecond/c.unit - c.epoch
+}
 
 // readWall takes a draw from the jitter's stream, if there is jitter.
 func (c *bentClock) readWall(now int64) int64 {
@@ -113,6 +124,18 @@ func (n *Node) SetClockDrift(ppm int64) {
 // SetClockJitter makes each reading of a machine's wall clock err by up to d to either side.
 func (n *Node) SetClockJitter(d time.Duration) {
 	n.bendClock(fmt.Sprintf("wall clock jitter set to %v", d), func(c *bentClock) { c.jitter = int64(d) })
+}
+
+// SetClockUnit makes a machine's wall clock count another unit since 1970 where milliseconds are expected, as a program
+// does that takes seconds for them: with a unit of 1 s it shows a time in January 1970, and goes a thousand times too
+// slow. The unit is a millisecond, which is right, to an hour; timers do not notice.
+func (n *Node) SetClockUnit(unit time.Duration) {
+	unit = min(max(unit, time.Millisecond), time.Hour)
+	n.bendClock(fmt.Sprintf("wall clock unit set to %v", unit), func(c *bentClock) {
+		if c.unit, c.epoch = int64(unit), n.world.base.UnixNano(); unit == time.Millisecond {
+			c.unit = 0
+		}
+	})
 }
 
 func (n *Node) bendClock(what string, bend func(*bentClock)) {

@@ -174,6 +174,43 @@ func TestJitter(t *testing.T) {
 	}
 }
 
+// TestClockUnit has a machine take seconds for milliseconds, and sets it right again.
+func TestClockUnit(t *testing.T) {
+	Run(t, steady(Config{Seed: 4}), func(w *World) {
+		n := w.NewNode(NodeConfig{Name: "c1"})
+		read := func() int64 { return n.Wall().UnixMilli() }
+		right, monotonic := read(), n.Monotonic()
+		for _, test := range []struct {
+			unit time.Duration
+			want func(milliseconds int64) int64
+		}{
+			{time.Second, func(ms int64) int64 { return ms / 1000 }},
+			{time.Hour, func(ms int64) int64 { return ms / 3_600_000 }},
+			{24 * time.Hour, func(ms int64) int64 { return ms / 3_600_000 }}, // no more than an hour
+			{7 * time.Millisecond, func(ms int64) int64 { return ms / 7 }},
+			{time.Millisecond, func(ms int64) int64 { return ms }},
+			{0, func(ms int64) int64 { return ms }},
+		} {
+			n.SetClockUnit(test.unit)
+			for _, passed := range []time.Duration{0, 90 * time.Second} {
+				w.RunUntil(w.Now()+passed, nil)
+				now := right + w.Now().Milliseconds()
+				if got, want := read(), test.want(now); got != want {
+					t.Errorf("unit %v at %v: the clock shows %d ms since 1970, want %d", test.unit, w.Now(), got, want)
+				}
+			}
+		}
+		if got := n.Monotonic() - monotonic; got != w.Now() {
+			t.Errorf("the monotonic clock gained %v in %v", got, w.Now())
+		}
+		n.SetClockUnit(time.Second)
+		n.SetClockOffset(0)
+		if got := n.Wall().Year(); got != 1970 {
+			t.Errorf("with an offset the clock shows the year %d, want 1970", got)
+		}
+	})
+}
+
 func TestDriftChangesWhileTimersRun(t *testing.T) {
 	both(t, func(t *testing.T, config Config) {
 		var j journal

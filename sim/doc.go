@@ -24,7 +24,8 @@
 //   - A [Node] is a machine. Either it has a [Service], which answers on the engine's goroutine, or programs:
 //     goroutines of its current incarnation, the [Process]. Pause, Resume, Crash and Restart are its faults.
 //   - A [Clock] is a machine's clock, a clockwork.Clock. Its readings carry a wall and a monotonic part, as those of
-//     time.Now do, and the two can be bent apart: StepClock, SetClockOffset, SetClockDrift, SetClockJitter.
+//     time.Now do, and the two can be bent apart: StepClock, SetClockOffset, SetClockDrift, SetClockJitter,
+//     SetClockUnit.
 //   - A [Link] is one direction of the network between two machines: its latency, Slow, Cut and Heal.
 //   - Connections come as [Process.Dial] and [Process.Listen] (real bytes: net.Conn and net.Listener) and as
 //     [DirectClient] (requests to a Service without encoding, several times faster). Both are the same TCP-like
