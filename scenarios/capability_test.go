@@ -85,7 +85,12 @@ var capabilities = []capability{
 		kinds: []faults.Kind{faults.Crash},
 	},
 	{
-		name: "WATCH", does: "the event of a watch is late, lost or sent twice",
+		name: "WATCH", does: "every watch hears that the connection is gone, and its event is not the one waited for",
+		scenario: "zk-blip", implementation: "zk/fair", shows: "mutual-exclusion",
+		kinds: []faults.Kind{faults.Cut},
+	},
+	{
+		name: "WATCH", does: "the event of a watch is late, lost or sent twice; no real server loses one",
 		scenario: "zk-lost-event", implementation: "zk/go-zookeeper", shows: "liveness",
 		kinds: []faults.Kind{faults.LoseEvent, faults.DelayEvent, faults.RepeatEvent},
 	},
