@@ -98,6 +98,14 @@ func (s *factSigns) called(e *Event) {
 	s.index[e.Index] = c
 }
 
+// callOf is the latest call of a process. One that never called, in a history that is not well-formed, has an empty one.
+func (s *factSigns) callOf(process int) *watchedCall {
+	if c := s.calls[process]; c != nil {
+		return c
+	}
+	return &watchedCall{}
+}
+
 // closed takes the end of the call of a process, if there is one: its return, or that of the process.
 func (s *factSigns) closed(e *Event) {
 	if c := s.calls[e.Process]; c != nil && c.open {
@@ -197,14 +205,14 @@ func (s *factSigns) finish() (early bool) {
 
 // refusedRelease tells whether a release that was refused may have taken effect all the same.
 func (s *factSigns) refusedRelease(e *Event) bool {
-	c := s.calls[e.Process]
+	c := s.callOf(e.Process)
 	return s.node(e.Node).gone > c.index || c.served == OK
 }
 
 // refusedTry takes the refusal of a call that asked for the lock; it tells whether nobody else may have had it, and
 // whether the call may have taken effect all the same. Taken says that another believed to have the lock just now.
 func (s *factSigns) refusedTry(e *Event, taken bool) (untrue, phantom bool) {
-	l, c := s.lock(e.Key), s.calls[e.Process]
+	l, c := s.lock(e.Key), s.callOf(e.Process)
 	c.refused = true
 	s.node(c.caller.node).refused++
 	if !l.known {
@@ -216,7 +224,7 @@ func (s *factSigns) refusedTry(e *Event, taken bool) (untrue, phantom bool) {
 // miscounts tells whether the record may count other levels than a client that was told so many.
 func (s *factSigns) miscounts(e *Event, levels int) bool {
 	n := s.node(e.Node)
-	return n.set > s.calls[e.Process].index && n.count != int64(levels)
+	return n.set > s.callOf(e.Process).index && n.count != int64(levels)
 }
 
 // overstays tells whether the lease of a hold may be over.

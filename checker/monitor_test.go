@@ -114,3 +114,19 @@ func TestMonitorAgrees(t *testing.T) {
 		}
 	}
 }
+
+// TestMonitorTakesAnything feeds answers without calls, and calls without answers, to a monitor: it may say what it
+// likes, but must not fall over.
+func TestMonitorTakesAnything(t *testing.T) {
+	h := (&generator{clients: 3, operations: 200, reentrant: true, tokens: true, facts: true, writes: true}).generate(1)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		broken := &History{Header: h.Header}
+		for i := range h.Events {
+			if rng.IntN(4) > 0 {
+				broken.Events = append(broken.Events, h.Events[i])
+			}
+		}
+		watch(broken, Options{Promises: Promises{Reentrant: true}})
+	}
+}

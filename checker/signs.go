@@ -274,7 +274,7 @@ func (s *signs) releaseCalled(e *Event) {
 func (s *signs) releaseReturned(e *Event) {
 	h, l := s.hold(e), s.lock(e.Key)
 	h.leaving = false
-	if gone := s.facts.node(e.Node).gone > s.facts.calls[e.Process].index; gone && h.before > 1 {
+	if gone := s.facts.node(e.Node).gone > s.facts.callOf(e.Process).index; gone && h.before > 1 {
 		s.monitor.sign(Reentrancy, e.Time)
 	}
 	if e.Type == Fail && s.facts.refusedRelease(e) {
