@@ -9,6 +9,23 @@ import (
 	"github.com/lockstep-sim/lockstep/checker/model"
 )
 
+// look notes which of the texts that are wanted a page has.
+func look(page string, want []string, shown map[string]bool) {
+	for _, text := range want {
+		shown[text] = shown[text] || strings.Contains(page, text)
+	}
+}
+
+// complainOf names the texts that no page has.
+func complainOf(t *testing.T, want []string, shown map[string]bool) {
+	t.Helper()
+	for _, text := range want {
+		if !shown[text] {
+			t.Errorf("no page shows %q", text)
+		}
+	}
+}
+
 // TestWritePage makes pages of violations and looks for what they have to show.
 func TestWritePage(t *testing.T) {
 	leased := generator{
@@ -60,15 +77,9 @@ func TestWritePage(t *testing.T) {
 				if page.Len() > 2<<20 {
 					t.Errorf("seed %d: the page has %d bytes", seed, page.Len())
 				}
-				for _, want := range test.want {
-					shown[want] = shown[want] || strings.Contains(page.String(), want)
-				}
+				look(page.String(), test.want, shown)
 			}
-			for _, want := range test.want {
-				if !shown[want] {
-					t.Errorf("no page shows %q", want)
-				}
-			}
+			complainOf(t, test.want, shown)
 		})
 	}
 }
@@ -136,16 +147,10 @@ func TestWriteLockPage(t *testing.T) {
 					if page.Len() > 3<<20 {
 						t.Errorf("seed %d: the page has %d bytes", seed, page.Len())
 					}
-					for _, want := range test.want {
-						shown[want] = shown[want] || strings.Contains(page.String(), want)
-					}
+					look(page.String(), test.want, shown)
 				}
 			}
-			for _, want := range test.want {
-				if !shown[want] {
-					t.Errorf("no page shows %q", want)
-				}
-			}
+			complainOf(t, test.want, shown)
 		})
 	}
 	broken := generator{clients: 5, operations: 300, defect: doubleGrant}.generate(1)
