@@ -98,7 +98,8 @@ func (s *factSigns) called(e *Event) {
 	s.index[e.Index] = c
 }
 
-// callOf is the latest call of a process. One that never called, in a history that is not well-formed, has an empty one.
+// callOf is the latest call of a process. One that never called, in a history that is not well-formed, has an empty
+// one.
 func (s *factSigns) callOf(process int) *watchedCall {
 	if c := s.calls[process]; c != nil {
 		return c
