@@ -13,7 +13,8 @@ import (
 // maxLine bounds one line of a file, so that a file that is no history does not fill the memory.
 const maxLine = 16 << 20
 
-// ReadHistory reads a whole history and checks that it is well-formed. Calls without return stay open.
+// ReadHistory reads a whole history and checks that it is well-formed. Calls without return stay open. A reader with a
+// method Len that tells how many bytes are left, such as a bytes.Reader, saves it a copy of all events.
 func ReadHistory(r io.Reader) (History, error) {
 	d, err := NewDecoder(r)
 	if err != nil {
@@ -30,8 +31,9 @@ func ReadHistory(r io.Reader) (History, error) {
 	return h, nil
 }
 
-// rest reads all events that are left. They are gathered in pieces and put together once, because a slice that grows
-// copies large events again and again.
+// rest reads all events that are left. A slice that grows copies large events again and again: where the reader tells
+// how long it is, the first events tell how many there will be; elsewhere they are gathered in pieces and put together
+// once.
 func (d *Decoder) rest() ([]Event, error) {
 	const piece = 4096
 	var full [][]Event
@@ -40,15 +42,31 @@ func (d *Decoder) rest() ([]Event, error) {
 		events = append(events, Event{})
 		err := d.Decode(&events[len(events)-1])
 		if errors.Is(err, io.EOF) {
-			return slices.Concat(append(full, events[:len(events)-1])...), nil
+			events = events[:len(events)-1]
+			if full == nil {
+				return events, nil
+			}
+			return slices.Concat(append(full, events)...), nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		if len(events) >= piece {
+		switch {
+		case len(events) < piece || len(events) < cap(events):
+		case d.size > 0 && full == nil:
+			events = slices.Grow(events, d.further(len(events)))
+		default:
 			full, events = append(full, events), make([]Event, 0, piece)
 		}
 	}
+}
+
+// further estimates how many events will come after so many, with some to spare. It makes room for a few times as many
+// as there are, at most: a file may begin with short lines and go on with long ones.
+func (d *Decoder) further(events int) int {
+	const most = 16
+	left := max(d.size-d.read, 0)
+	return min(int(left/(d.read/int64(events)+1)*17/16)+64, most*events)
 }
 
 // Decoder reads a history event by event. It checks each line by itself; that the lines fit together is for
@@ -58,6 +76,8 @@ type Decoder struct {
 	long   []byte
 	number int
 	header Header
+	size   int64 // of all that is to be read; 0 = nobody knows
+	read   int64 // bytes, so far
 	some   bool  // an event was read
 	last   stamp // of the event before
 	known  known
@@ -73,6 +93,9 @@ type stamp struct {
 // NewDecoder reads the header.
 func NewDecoder(r io.Reader) (*Decoder, error) {
 	d := &Decoder{r: bufio.NewReaderSize(r, 1<<16)}
+	if sized, ok := r.(interface{ Len() int }); ok {
+		d.size = int64(sized.Len())
+	}
 	line, err := d.line()
 	if errors.Is(err, io.EOF) {
 		return nil, errNoHeader
@@ -121,6 +144,7 @@ func (d *Decoder) line() ([]byte, error) {
 	d.long = d.long[:0]
 	for {
 		part, err := d.r.ReadSlice('\n')
+		d.read += int64(len(part))
 		if len(d.long)+len(part) > maxLine {
 			return nil, d.wrap(fmt.Errorf("longer than %d bytes: this is no history", maxLine))
 		}

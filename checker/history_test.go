@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -288,3 +290,34 @@ func FuzzReadHistory(f *testing.F) {
 		}
 	})
 }
+
+// TestReadHistoryOfKnownLength reads a history of many pieces from readers that tell how long it is, do not, or lie.
+func TestReadHistoryOfKnownLength(t *testing.T) {
+	h := generator{clients: 5, operations: 20_000}.generate(1)
+	var file bytes.Buffer
+	if err := WriteHistory(&file, h); err != nil {
+		t.Fatal(err)
+	}
+	for name, length := range map[string]int{
+		"right": file.Len(), "unknown": 0, "too short": 1000, "far too long": math.MaxInt, "less than nothing": -1,
+	} {
+		got, err := ReadHistory(&lengthReader{bytes.NewReader(file.Bytes()), length})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !reflect.DeepEqual(got.Events, h.Events) {
+			t.Errorf("%s: %d events are read, not equal to the %d that were written", name, len(got.Events), len(h.Events))
+		}
+		if most := 17 * len(h.Events); cap(got.Events) > most {
+			t.Errorf("%s: there is room for %d events, want at most %d", name, cap(got.Events), most)
+		}
+	}
+}
+
+// lengthReader says that it has some length.
+type lengthReader struct {
+	io.Reader
+	length int
+}
+
+func (r *lengthReader) Len() int { return r.length }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/lockstep-sim/lockstep/checker"
@@ -52,9 +53,36 @@ type Recording struct {
 // sniffed is how much of a file is looked at to find out its format.
 const sniffed = 1 << 16
 
+// sized is a reader that tells how many bytes it has left, before the first is read; 0 = it does not know.
+type sized struct {
+	io.Reader
+	left int
+}
+
+func (s sized) Len() int { return s.left }
+
+// lengthOf is how many bytes a reader has left, as far as it tells; 0 = it does not.
+func lengthOf(r io.Reader) int {
+	switch r := r.(type) {
+	case interface{ Len() int }:
+		return r.Len()
+	case *os.File:
+		info, err := r.Stat()
+		if err != nil || !info.Mode().IsRegular() {
+			return 0
+		}
+		at, err := r.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return 0
+		}
+		return int(max(info.Size()-at, 0))
+	}
+	return 0
+}
+
 // Read reads a history. Its errors are one line, which names the line of the file.
 func Read(r io.Reader, format Format) (*Recording, error) {
-	buffered := bufio.NewReaderSize(r, sniffed)
+	buffered, length := bufio.NewReaderSize(r, sniffed), lengthOf(r)
 	if format == Auto || format == "" {
 		var err error
 		if format, err = sniff(buffered); err != nil {
@@ -66,7 +94,7 @@ func Read(r io.Reader, format Format) (*Recording, error) {
 	}
 	switch format {
 	case Lockstep:
-		h, err := checker.ReadHistory(buffered)
+		h, err := checker.ReadHistory(sized{buffered, length})
 		if err != nil {
 			return nil, err
 		}
