@@ -49,6 +49,8 @@
 //   - Record facts of the server where there are any. They tell when a record had lapsed, without which a lock
 //     that takes over dead records cannot be told from one that breaks in. Event.Node is the client whose request
 //     caused the fact, Event.Owner the identity that it gave.
+//   - Record as Served, where it can be told, what the server decided about a call, right after the fact that the
+//     request caused. Of several decisions about one call the last counts: a refused try may have had its record undone.
 //   - Record as the record of a lock on several servers what a majority of them agrees on. What one of them has may be
 //     recorded as a fact about LOCK@SERVER: no property judges it.
 //   - Record as a Request what is done to the queue of a fair lock, the ends of sessions included.
@@ -61,7 +63,8 @@
 // one possible order, so that only what lies between two of them is in question (gap.md has the proof); all orders that
 // fit are followed; Porcupine searches a piece between two points at which the lock was surely held. Verdict.By names
 // what decided. Options.Model chooses the lock object, see package model; without one it is the lock that the promises
-// make, whose holds also end where the history says that they did.
+// make, whose holds also end where the history says that they did. A release that repeats one of unknown outcome and is
+// told that all is well may find the lock held or not.
 //
 // # Formats
 //
