@@ -50,7 +50,7 @@
 //     that takes over dead records cannot be told from one that breaks in. Event.Node is the client whose request
 //     caused the fact, Event.Owner the identity that it gave.
 //   - Record as Served, where it can be told, what the server decided about a call, right after the fact that the
-//     request caused. Of several decisions about one call the last counts: a refused try may have had its record undone.
+//     request caused. Of several decisions about one call the last counts: a try may have had its record undone.
 //   - Record as the record of a lock on several servers what a majority of them agrees on. What one of them has may be
 //     recorded as a fact about LOCK@SERVER: no property judges it.
 //   - Record as a Request what is done to the queue of a fair lock, the ends of sessions included.
