@@ -66,7 +66,7 @@ to the same result. With --shard 1/4 to 4/4 four machines share the seeds; "lock
 		RunE: r.run,
 	}
 	r.flags.register(cmd, "seeds to run, such as 1-500, 7 or 1-50,100-120 (default as many as each expectation needs)",
-		"folder for violations, and for what --resume needs (default "+outputFolder+")")
+		"folder for the folders of runs, and for what --resume needs (default "+outputFolder+")")
 	r.flags.registerBudget(cmd)
 	r.account.register(cmd)
 	flags := cmd.Flags()
