@@ -1,14 +1,11 @@
 package scenarios
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/goccy/go-yaml"
 
 	"github.com/lockstep-sim/lockstep/checker"
 )
@@ -59,7 +56,7 @@ func ReadBaseline(name string) (*Baseline, error) {
 // ParseBaseline reads a baseline. An error is one line with the file's name, line and column, and what to do.
 func ParseBaseline(name string, source []byte) (*Baseline, error) {
 	var d baselineDocument
-	err := yaml.UnmarshalContext(context.Background(), source, &d, yaml.Strict())
+	err := decode(source, &d, "a baseline")
 	if err != nil && strings.TrimSpace(string(source)) != "" {
 		return nil, fmt.Errorf("%s:%w", name, oneLine(err))
 	}

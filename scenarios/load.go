@@ -184,7 +184,7 @@ type document struct {
 // Parse reads a scenario. An error is one line with the file's name, line and column, and what to do.
 func Parse(name string, source []byte) (*Scenario, error) {
 	var d document
-	err := decode(source, &d)
+	err := decode(source, &d, "a scenario")
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", name, oneLine(err))
 	}
@@ -196,11 +196,12 @@ func Parse(name string, source []byte) (*Scenario, error) {
 	return s, nil
 }
 
-// decode reads YAML. The library panics at some files that are none, such as a list that is left open.
-func decode(source []byte, d *document) (err error) {
+// decode reads the YAML of something into a document. The library panics at some files that are none, such as a list
+// that is left open.
+func decode(source []byte, d any, something string) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = errors.New("it is no YAML: a value, a list or a map is cut off; see the README for what a scenario looks like")
+			err = fmt.Errorf("it is no YAML: a value, a list or a map is cut off; see the README for what %s looks like", something)
 		}
 	}()
 	return yaml.UnmarshalContext(context.Background(), source, d, yaml.Strict())
@@ -223,7 +224,7 @@ func oneLine(err error) error {
 	message := located.GetMessage()
 	var unknown *yaml.UnknownFieldError
 	if errors.As(err, &unknown) {
-		message = strings.Replace(message, "unknown field", "unknown key", 1) + "; see the README for the keys of a scenario"
+		message = strings.Replace(message, "unknown field", "unknown key", 1) + "; see the README for the keys"
 	}
 	return at(position, errors.New(strings.Join(strings.Fields(message), " ")))
 }
