@@ -201,7 +201,8 @@ func Parse(name string, source []byte) (*Scenario, error) {
 func decode(source []byte, d any, something string) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("it is no YAML: a value, a list or a map is cut off; see the README for what %s looks like", something)
+			err = fmt.Errorf("it is no YAML: a value, a list or a map is cut off; see the README for what %s looks like",
+				something)
 		}
 	}()
 	return yaml.UnmarshalContext(context.Background(), source, d, yaml.Strict())
