@@ -3,6 +3,7 @@ package checker
 import (
 	"container/heap"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 )
@@ -170,41 +171,46 @@ func (a *analysis) sweep(log *lockLog, permits int, f *findings) {
 				f.sum += end.time - from.time
 				covered = end
 			}
-			a.listOverlaps(log, c, active, permits, f)
+			if permits > 1 {
+				a.listExcess(log, c, active, permits, f)
+			} else {
+				a.listOverlaps(log, c, active, f)
+			}
 		}
 		taken.add(c.end, permits)
 		heap.Push(&active, c)
 	}
 }
 
-// listOverlaps reports c together with each claim that was open when it started. Where there are several permits it
-// reports c once, together with those that kept them taken for the longest.
-func (a *analysis) listOverlaps(log *lockLog, c *claim, active claimsByEnd, permits int, f *findings) {
-	more := len(active)
-	if permits > 1 {
-		more = 1
-	}
+// listOverlaps reports c together with each claim that was open when it started.
+func (a *analysis) listOverlaps(log *lockLog, c *claim, active claimsByEnd, f *findings) {
 	if f.perKey[log.key] >= f.cap {
-		f.found += more
+		f.found += len(active)
 		return
 	}
-	others := append(claimsByEnd(nil), active...)
-	if permits > 1 {
-		sort.Slice(others, func(i, j int) bool { return others[j].outlives(others[i]) })
-		others = others[len(others)-permits:]
-	}
-	sort.Slice(others, func(i, j int) bool { return others[i].start.before(others[j].start) })
-	if permits > 1 {
-		if f.wants(log.key) {
-			f.violations = append(f.violations, a.excessClaims(log.key, append(others, c)))
-		}
-		return
-	}
-	for _, o := range others {
+	for _, o := range byStart(active) {
 		if f.wants(log.key) {
 			f.violations = append(f.violations, a.overlap(log.key, o, c))
 		}
 	}
+}
+
+// listExcess reports c once, together with the claims that kept all permits taken for the longest.
+func (a *analysis) listExcess(log *lockLog, c *claim, active claimsByEnd, permits int, f *findings) {
+	if !f.wants(log.key) {
+		return
+	}
+	others := slices.Clone(active)
+	sort.Slice(others, func(i, j int) bool { return others[j].outlives(others[i]) })
+	others = byStart(others[len(others)-permits:])
+	f.violations = append(f.violations, a.excessClaims(log.key, append(others, c)))
+}
+
+// byStart lists claims in the order of their starts.
+func byStart(claims claimsByEnd) claimsByEnd {
+	sorted := slices.Clone(claims)
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i].start.before(sorted[j].start) })
+	return sorted
 }
 
 // excessClaims describes claims that are one more than there are permits, by their starts.

@@ -87,14 +87,9 @@ func newPage(h *History, options Options, lock string) (*page, error) {
 
 // begin chooses the piece from the beginning of the history to where the page is full.
 func (p *page) begin() {
-	var upTo func(last int) []step
-	if p.judge.lock != nil {
-		words := p.a.phrase(p.log, p.judge.lock, p.judge.lease, p.judge.explained)
-		p.lock, p.start = p.judge.lock, p.judge.lock.Start()
-		all := words.steps()
-		upTo = func(last int) []step { return words.upTo(all, last) }
-	} else {
-		m := p.a.specify(p.log, p.judge.options, p.judge.explained)
+	upTo := p.explored()
+	if p.judge.lock == nil {
+		m := p.specified()
 		p.start = m.start
 		upTo = func(last int) []step { return m.upTo(last).steps }
 	}
@@ -104,6 +99,21 @@ func (p *page) begin() {
 	}
 }
 
+// explored gives the steps up to a position, for a lock that only explore knows; nil for any other.
+func (p *page) explored() (upTo func(last int) []step) {
+	if p.judge.lock == nil {
+		return nil
+	}
+	words := p.a.phrase(p.log, p.judge.lock, p.judge.lease, p.judge.explained)
+	p.lock, p.start = p.judge.lock, p.judge.lock.Start()
+	all := words.steps()
+	return func(last int) []step { return words.upTo(all, last) }
+}
+
+func (p *page) specified() *specification {
+	return p.a.specify(p.log, p.judge.options, p.judge.explained)
+}
+
 // cut chooses the piece of history before the violation.
 func (p *page) cut() error {
 	from := p.a.positionOf(p.violation.Events[0], len(p.a.events))
@@ -111,12 +121,10 @@ func (p *page) cut() error {
 	if from == none || p.last == none {
 		return errors.New("page: the violation names events that are not in this history")
 	}
-	if p.judge.lock != nil {
-		words := p.a.phrase(p.log, p.judge.lock, p.judge.lease, p.judge.explained)
-		p.lock, p.start = p.judge.lock, p.judge.lock.Start()
-		p.steps = words.upTo(words.steps(), p.last)
+	if upTo := p.explored(); upTo != nil {
+		p.steps = upTo(p.last)
 	} else {
-		m := p.a.specify(p.log, p.judge.options, p.judge.explained)
+		m := p.specified()
 		cuts := m.cuts()
 		k := sort.Search(len(cuts), func(i int) bool { return cuts[i].position >= from })
 		for context := contextOnPage; context > 0; context-- {

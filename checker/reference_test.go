@@ -10,6 +10,15 @@ import (
 	"pgregory.net/rapid"
 )
 
+// addClient adds client number c, which acquires a lock at a time.
+func addClient(a *analysis, c int, now time.Duration) {
+	node := fmt.Sprintf("c%d", c)
+	a.clients = append(a.clients, client{process: c, node: node})
+	a.byNode[node] = &machine{clients: []int{c}}
+	a.operations = append(a.operations, operation{ret: c})
+	a.events = append(a.events, Event{Index: int64(c), Time: now})
+}
+
 // TestSweepReference compares the sweep over claims with a comparison of all pairs.
 func TestSweepReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -19,11 +28,7 @@ func TestSweepReference(t *testing.T) {
 		for range rapid.IntRange(0, 12).Draw(t, "claims") {
 			now += rapid.IntRange(0, 3).Draw(t, "gap")
 			c := len(a.clients)
-			node := fmt.Sprintf("c%d", c)
-			a.clients = append(a.clients, client{process: c, node: node})
-			a.byNode[node] = &machine{clients: []int{c}}
-			a.operations = append(a.operations, operation{ret: c})
-			a.events = append(a.events, Event{Index: int64(c), Time: time.Duration(now)})
+			addClient(a, c, time.Duration(now))
 			log.claims = append(log.claims, claim{
 				client: c, acquire: c, start: instant{time.Duration(now), c},
 				end:    instant{time.Duration(now + rapid.IntRange(0, 6).Draw(t, "length")), 1000},
@@ -57,11 +62,7 @@ func TestPermitSweepReference(t *testing.T) {
 		now := 0
 		for c := range rapid.IntRange(0, 12).Draw(t, "claims") {
 			now += rapid.IntRange(0, 3).Draw(t, "gap")
-			node := fmt.Sprintf("c%d", c)
-			a.clients = append(a.clients, client{process: c, node: node})
-			a.byNode[node] = &machine{clients: []int{c}}
-			a.operations = append(a.operations, operation{ret: c})
-			a.events = append(a.events, Event{Index: int64(c), Time: time.Duration(now)})
+			addClient(a, c, time.Duration(now))
 			log.claims = append(log.claims, claim{
 				client: c, acquire: c, start: instant{time.Duration(now), c}, ending: released,
 				end: instant{time.Duration(now + rapid.IntRange(1, 6).Draw(t, "length")), 1000},

@@ -83,8 +83,8 @@ func (t *trimmer) position(index int64) int {
 	return sort.Search(len(events), func(i int) bool { return events[i].Index >= index })
 }
 
-// group makes units of the events: each operation with its facts, the release of a level together with its acquire, and
-// each other event by itself. Those that the
+// group makes units of the events: each operation with its facts, the release of a level together with its acquire,
+// and each other event by itself. Those that the
 // violation names are pinned, and so is the heal, from which on liveness is judged, with the end of the workload.
 func (t *trimmer) group() {
 	t.units, t.pinned = nil, nil

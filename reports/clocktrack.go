@@ -15,7 +15,7 @@ import (
 type ClockTrack struct {
 	Machine string
 	Points  []measure.Point
-	// Bends are the times at which the clock was stepped, or its drift or jitter set.
+	// Bends are the times at which the clock was stepped, or its drift, jitter or unit set.
 	Bends []time.Duration
 }
 

@@ -175,10 +175,7 @@ func (a *account) divergence(ctx context.Context, out io.Writer, row *scenarios.
 	if ctx.Err() != nil {
 		return
 	}
-	setup := scenarios.Setup{
-		Scenario: row.Scenario, Implementation: row.Implementation, Seed: row.Unstable[0], Transport: row.Transport,
-		Strategy: row.Strategy,
-	}
+	setup := rowSetup(row, row.Unstable[0])
 	fmt.Fprintln(out)
 	dir := seedFolder(a.out, row.Scenario, row.Implementation, setup.Seed)
 	if err := showDivergence(out, setup, dir); err != nil {

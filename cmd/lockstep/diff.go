@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"testing"
 
 	"github.com/spf13/cobra"
 
@@ -71,10 +70,7 @@ func traceOf(name string) (*sim.Trace, error) {
 		return nil, err
 	}
 	setup.Trace = sim.Full
-	outcome, err := scenarios.Run(new(testing.T), setup)
-	if err == nil {
-		err = outcome.Err
-	}
+	outcome, err := runSetup(setup)
 	if err != nil {
 		return nil, internal(fmt.Errorf("%s: %w", name, err))
 	}

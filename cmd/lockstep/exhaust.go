@@ -68,10 +68,7 @@ func (h *huntCommand) exhaust(cmd *cobra.Command, hunt *scenarios.Hunt) error {
 	}
 	setup := result.FoundIn
 	setup.Trace = sim.Full
-	found, err := scenarios.Run(new(testing.T), setup)
-	if err == nil {
-		err = found.Err
-	}
+	found, err := runSetup(setup)
 	if err != nil {
 		return internal(fmt.Errorf("the schedule that was found could not be run again: %w", err))
 	}
